@@ -1,0 +1,63 @@
+// How long single steps of a plan take, from config.json alone:
+//   build/default/bin/plan_benchmark --benchmark_repetitions=5
+#include <benchmark/benchmark.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "shardplan/plan/plan.h"
+
+namespace shardplan {
+namespace {
+
+const std::string kConfig = SHARDPLAN_EXAMPLES "/kimi-k3/config.json";
+
+Deployment TwoNodes() {
+  Deployment d;
+  d.gpu = "h20-96";
+  d.nodes = 2;
+  d.sizes.tp = 8;
+  d.sizes.pp = 2;
+  d.partition = std::vector<int64_t>{48, 45};
+  d.settings.max_model_len = 524'288;
+  d.settings.max_num_seqs = 1;
+  d.settings.language_model_only = true;
+  return d;
+}
+
+// Aborts where the input is broken: a benchmark of a failure measures nothing.
+template <typename T>
+T Value(Result<T> result) {
+  if (!result) std::abort();
+  return std::move(*result);
+}
+
+void LoadModelFromConfig(benchmark::State& state) {
+  for (auto _ : state) benchmark::DoNotOptimize(Value(LoadModel(kConfig)));
+}
+BENCHMARK(LoadModelFromConfig)->Unit(benchmark::kMillisecond);
+
+void LoadCatalogue(benchmark::State& state) {
+  const ConfigStore store = ConfigStore::BuiltIn();
+  for (auto _ : state) benchmark::DoNotOptimize(Value(Catalog::Load(store)));
+}
+BENCHMARK(LoadCatalogue)->Unit(benchmark::kMillisecond);
+
+// With offload it fits; without, the fixes are searched for as well.
+void Evaluate(benchmark::State& state) {
+  const ConfigStore store = ConfigStore::BuiltIn();
+  const Catalog catalog = Value(Catalog::Load(store));
+  const Model model = Value(LoadModel(kConfig));
+  Deployment deployment = TwoNodes();
+  deployment.settings.cpu_offload_gb = static_cast<double>(state.range(0));
+  deployment.settings.cpu_offload_params = {"w13_weight", "w2_weight"};
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(Value(EvaluatePlan(model, catalog, store, deployment)));
+  }
+}
+BENCHMARK(Evaluate)->ArgName("offload_gib")->Arg(32)->Arg(0)->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+}  // namespace shardplan
+
+BENCHMARK_MAIN();

@@ -1,0 +1,45 @@
+// The knobs of an engine, typed, as a person sets them: everything optional.
+#ifndef SHARDPLAN_ENGINE_SETTINGS_H_
+#define SHARDPLAN_ENGINE_SETTINGS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "shardplan/base/bytes.h"
+
+namespace shardplan {
+
+// What was asked for. A knob that is not set takes the engine's default for that version, card and
+// model; the plan lists those. Names are vLLM's long flags.
+struct EngineSettings {
+  std::optional<int64_t> max_model_len;  // tokens
+  bool max_model_len_auto = false;       // the largest that fits
+  std::optional<int64_t> max_num_seqs;
+  std::optional<int64_t> max_num_batched_tokens;
+  std::optional<double> gpu_memory_utilization;
+  std::optional<Bytes> kv_cache_memory_bytes;
+  std::optional<std::string> kv_cache_dtype;  // "auto", "bfloat16", "fp8", …
+  std::optional<std::string> dtype;           // "auto", "bfloat16", "float16", "float32"
+  std::optional<int64_t> block_size;          // tokens
+  bool enforce_eager = false;
+  std::optional<bool> enable_prefix_caching;
+  std::optional<std::string> mamba_cache_mode;  // "none", "align", "all"
+  std::optional<std::string> offload_backend;   // "uva"
+  double cpu_offload_gb = 0;                    // GiB per card, as vLLM counts them
+  std::vector<std::string> cpu_offload_params;
+  bool language_model_only = false;
+  std::optional<std::string> mm_encoder_tp_mode;  // "weights", "data"
+  std::optional<std::string> moe_backend;         // "auto", "marlin", "triton", …
+  std::optional<std::string> attention_backend;   // "FLASH_ATTN_MLA", …
+  bool numa_bind = false;
+};
+
+// An option and the value it took, as text: for the list of defaults.
+using OptionValue = std::pair<std::string, std::string>;
+
+}  // namespace shardplan
+
+#endif  // SHARDPLAN_ENGINE_SETTINGS_H_

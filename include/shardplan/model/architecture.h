@@ -1,0 +1,110 @@
+// A model's shape, as the rules need it: typed, validated, in the field's own terms.
+#ifndef SHARDPLAN_MODEL_ARCHITECTURE_H_
+#define SHARDPLAN_MODEL_ARCHITECTURE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shardplan/checkpoint/dtype.h"
+
+namespace shardplan {
+
+// How a layer attends, which decides what it caches.
+enum class AttentionKind {
+  kFull,  // MHA / GQA / MQA: keys and values per head, per token
+  kMla,   // multi-head latent attention: one latent and one rotary key per token
+  kKda,   // Kimi delta attention: a convolution and a recurrent state per request, none per token
+};
+
+// The rotary tables an engine keeps beside the weights.
+struct Rotary {
+  int64_t dim = 0;        // 0: no rotary embedding (NoPE)
+  int64_t positions = 0;  // rows of the cos/sin cache: the model's maximum, not the window
+  bool yarn = false;
+};
+
+struct MlaShape {
+  int64_t q_lora_rank = 0;  // 0: queries are not compressed
+  int64_t kv_lora_rank = 0;
+  int64_t nope_head_dim = 0;
+  int64_t rope_head_dim = 0;
+  int64_t v_head_dim = 0;
+  bool output_gate = false;
+
+  int64_t latent_width() const { return kv_lora_rank + rope_head_dim; }
+};
+
+struct LinearAttentionShape {
+  int64_t heads = 0;
+  int64_t head_dim = 0;
+  int64_t conv_kernel = 0;
+
+  int64_t width() const { return heads * head_dim; }
+};
+
+struct MoeShape {
+  int64_t experts = 0;  // 0: a dense model
+  int64_t top_k = 0;
+  int64_t intermediate = 0;         // of one routed expert
+  int64_t shared_experts = 0;       // fused into one MLP of shared_intermediate
+  int64_t shared_intermediate = 0;  // 0: no shared expert
+  int64_t latent = 0;               // width that routed experts see; 0: the hidden size
+  int64_t first_dense = 0;          // layers before this index have a dense MLP
+};
+
+struct VisionShape {
+  bool present = false;
+  int64_t hidden = 0;
+  int64_t intermediate = 0;
+  int64_t heads = 0;
+  int64_t blocks = 0;
+  int64_t patches_per_token = 1;  // spatial merge times frames pooled into one token
+  int64_t time_positions = 0;     // rows of an fp32 temporal table; 0: none
+};
+
+struct Architecture {
+  std::string name;    // Hugging Face class: "KimiK3ForConditionalGeneration"
+  std::string family;  // ours: "kimi-k3"
+
+  int64_t hidden = 0;
+  int64_t vocabulary = 0;
+  int64_t max_positions = 0;
+  DType dtype = DType::kBF16;  // the model's own dtype
+  bool tied_embeddings = false;
+  bool trust_remote_code = false;  // the config names code of its own (auto_map)
+
+  int64_t heads = 0;
+  int64_t kv_heads = 0;
+  int64_t head_dim = 0;
+  int64_t v_head_dim = 0;
+  int64_t dense_intermediate = 0;  // 0: no dense MLP anywhere
+
+  // One entry per decoder layer, in order.
+  std::vector<AttentionKind> attention;
+
+  MlaShape mla;
+  LinearAttentionShape kda;
+  MoeShape moe;
+  VisionShape vision;
+  Rotary rotary;
+
+  int64_t attn_res_block = 0;  // layers between attention-residual blocks; 0: none
+  int64_t mtp_layers = 0;      // announced multi-token-prediction layers
+
+  // What the engine calls the quantization: "mxfp4", "fp8", empty for none.
+  std::string quantization;
+
+  int64_t layers() const { return static_cast<int64_t>(attention.size()); }
+  bool is_moe(int64_t layer) const { return moe.experts > 0 && layer >= moe.first_dense; }
+  bool has_kind(AttentionKind kind) const;
+  // Layers of a kind in [first, first + count).
+  int64_t CountKind(AttentionKind kind, int64_t first, int64_t count) const;
+  // Attention layers that keep a cache per token next to layers that keep a state.
+  bool is_hybrid() const;
+};
+
+}  // namespace shardplan
+
+#endif  // SHARDPLAN_MODEL_ARCHITECTURE_H_

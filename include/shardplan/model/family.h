@@ -1,0 +1,53 @@
+// A family turns a config into an architecture and a tensor table.
+#ifndef SHARDPLAN_MODEL_FAMILY_H_
+#define SHARDPLAN_MODEL_FAMILY_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shardplan/base/finding.h"
+#include "shardplan/base/result.h"
+#include "shardplan/model/architecture.h"
+#include "shardplan/model/tensor_table.h"
+
+namespace shardplan {
+
+// Properties of a checkpoint that its config doesn't tell (--assume KEY=VALUE).
+struct Assumptions {
+  std::optional<bool> mtp;          // mtp=false: no multi-token-prediction layers stored
+  std::optional<bool> mtp_embed;    // mtp_embed=false: they share embedding and head
+  std::optional<int64_t> inv_freq;  // inv_freq=56: a rotary buffer of 56 entries per layer
+};
+
+// Parses "mtp=false". Unknown keys are a usage error that lists the known ones.
+Status ParseAssumption(std::string_view text, Assumptions* out);
+
+// What a family makes of a config.
+struct ModelSpec {
+  Architecture arch;
+  TensorTable table;
+  std::vector<Finding> findings;  // e.g. layers announced and not stored
+};
+
+// A row of the catalogue of families.
+struct FamilyInfo {
+  std::string_view id;                          // "kimi-k3"
+  std::vector<std::string_view> architectures;  // config.json "architectures" values
+  std::string_view description;
+};
+
+// All families, sorted by id.
+const std::vector<FamilyInfo>& Families();
+
+// Reads a config's text and applies the family that its "architectures" name. `subject` stands in
+// error messages for the file. Fails with kInvalidInput for a broken or contradictory config and
+// kUnsupported for an architecture or quantization that no family covers (close names are listed).
+Result<ModelSpec> BuildModelSpec(std::string_view config_text, const std::string& subject,
+                                 const Assumptions& assumptions = {});
+
+}  // namespace shardplan
+
+#endif  // SHARDPLAN_MODEL_FAMILY_H_

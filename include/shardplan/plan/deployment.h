@@ -1,0 +1,39 @@
+// One deployment, as asked for.
+#ifndef SHARDPLAN_PLAN_DEPLOYMENT_H_
+#define SHARDPLAN_PLAN_DEPLOYMENT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shardplan/base/bytes.h"
+#include "shardplan/engine/settings.h"
+#include "shardplan/layout/layout.h"
+
+namespace shardplan {
+
+struct Deployment {
+  // Where.
+  std::string gpu;                        // catalogue id or alias
+  std::optional<int64_t> nodes;           // as many as the world needs when absent
+  std::optional<int64_t> gpus_per_node;   // 8 when absent
+  std::optional<Bytes> gpu_memory_total;  // overrides what CUDA sees
+  Bytes gpu_memory_in_use;                // on every card, by others
+
+  // How.
+  std::string engine = "vllm";
+  std::string engine_version;  // empty: the newest profile
+  ParallelSizes sizes;
+  std::optional<std::vector<int64_t>> partition;  // layers per stage
+  EngineSettings settings;
+
+  // What is asked.
+  std::optional<int64_t> output_tokens;   // share of the window that is output
+  int64_t require_concurrency = 1;        // full-window requests resident at once
+  std::optional<int64_t> typical_tokens;  // a length at which concurrency is told as well
+};
+
+}  // namespace shardplan
+
+#endif  // SHARDPLAN_PLAN_DEPLOYMENT_H_

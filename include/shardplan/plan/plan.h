@@ -1,0 +1,194 @@
+// An evaluated deployment: the answer, with everything behind it. One value, many printings.
+#ifndef SHARDPLAN_PLAN_PLAN_H_
+#define SHARDPLAN_PLAN_PLAN_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "shardplan/base/basis.h"
+#include "shardplan/base/finding.h"
+#include "shardplan/base/result.h"
+#include "shardplan/hardware/cluster.h"
+#include "shardplan/layout/layout.h"
+#include "shardplan/ledger/ledger.h"
+#include "shardplan/model/model.h"
+#include "shardplan/plan/deployment.h"
+
+namespace shardplan {
+
+enum class Verdict { kFits, kDoesNotFit, kIllegal };
+
+std::string_view ToString(Verdict verdict);  // "fits", "does_not_fit", "illegal"
+
+// What is short, on the fullest rank.
+struct Limiting {
+  int64_t rank = 0;
+  Account account = Account::kKvCache;
+  Bytes short_by;
+};
+
+struct WeightsDetail {
+  Bytes parameters;  // as the engine creates them
+  Bytes buffers;     // rotary caches, second copies, expert maps
+  Bytes post_load;   // what post-load processing adds
+  Bytes rounding;    // of the allocator
+};
+
+// A parameter, buffer or copy behind a rank's weights; for explanations. Rows that are the same in
+// several layers stand for all of them.
+struct WeightItem {
+  std::string name;
+  std::string rule;
+  std::string shape;
+  int64_t count = 1;
+  Bytes bytes;  // of all `count`
+  Basis basis = Basis::kExact;
+  std::string source;
+};
+
+struct RankPlan {
+  RankPlace place;
+  int64_t numa_node = 0;
+  Bytes device_total;      // nvidia-smi's
+  Bytes capacity;          // CUDA's
+  Bytes budget;            // what the engine allows itself
+  Bytes weights;           // resident after loading and offload
+  Bytes offloaded;         // in host memory
+  Bytes pinned_allocated;  // what the pinned allocator takes for it
+  WeightsDetail detail;
+  Range kv_available;
+  Bytes bytes_per_block;
+  Bytes headroom;  // kv_available less what was asked for
+  Bytes load_peak;
+  Ledger ledger;
+};
+
+struct KvPlan {
+  std::string dtype;
+  int64_t block_tokens = 0;
+  Bytes bytes_per_block;  // of the dearest stage
+  Bytes page;             // one block in one layer
+  std::vector<Bytes> bytes_per_block_by_stage;
+  std::vector<int64_t> attention_layers_by_stage;
+  int64_t num_blocks = 0;
+  int64_t num_blocks_low = 0;   // with every uncertain entry at its dear end
+  int64_t num_blocks_high = 0;  // at its cheap end
+  int64_t blocks_per_request = 0;
+  double max_concurrency = 0;
+  int64_t tokens = 0;
+  int64_t full_window_requests = 0;
+  std::optional<double> typical_concurrency;
+};
+
+struct WindowPlan {
+  int64_t max_model_len = 0;
+  std::optional<int64_t> output_tokens;
+  std::optional<int64_t> max_input_tokens;
+};
+
+struct NumaBytes {
+  int64_t numa_node = 0;
+  Bytes bytes;      // payload
+  Bytes allocated;  // really taken
+};
+
+struct HostPlan {
+  int64_t node = 0;
+  Bytes pinned;
+  Bytes pinned_allocated;
+  std::vector<NumaBytes> per_numa;
+};
+
+// Shard files of a node, by index into the inventory; empty without headers.
+struct FilesPlan {
+  int64_t node = 0;
+  std::vector<std::string> shards;         // what the node keeps: needed ones and those outside
+  std::vector<std::string> needed_shards;  // hold at least one tensor that the stage loads
+  Bytes bytes;                             // of `shards`
+};
+
+struct LaunchPlan {
+  int64_t node = 0;
+  std::vector<std::pair<std::string, std::string>> env;
+  std::vector<std::string> argv;
+};
+
+// The opening table: physical memory against file bytes.
+struct EvenShare {
+  int64_t cards = 0;
+  Bytes card;        // nvidia-smi's total of one
+  Bytes physical;    // of all
+  Bytes file_bytes;  // of the checkpoint; payload where there are no files
+  Bytes share;       // file bytes ÷ cards, rounded up
+  Bytes margin;      // card − share
+  bool from_files = false;
+};
+
+// Activation peak of one stage, for the report.
+struct ActivationPlan {
+  int64_t stage = 0;
+  Range peak;
+  std::string binding;
+  std::string flag;
+  Bytes per_token;
+  std::vector<std::pair<std::string, Bytes>> phases;
+};
+
+struct Plan {
+  Verdict verdict = Verdict::kIllegal;
+  Verdict verdict_low = Verdict::kIllegal;   // every uncertain entry at its cheap end
+  Verdict verdict_high = Verdict::kIllegal;  // at its dear end
+  std::optional<Limiting> limiting;
+  std::vector<Finding> findings;
+
+  // The model.
+  std::string source;
+  std::string architecture;
+  std::string family;
+  TensorTotals totals;
+  std::optional<Bytes> file_bytes;
+  Basis shape_basis = Basis::kDerived;
+
+  // The engine.
+  std::string engine;
+  std::string engine_version;
+  std::vector<OptionValue> defaults;
+
+  // The layout.
+  ParallelSizes sizes;
+  std::vector<StageRange> stages;
+  std::string gpu;
+  std::string gpu_name;
+  int64_t nodes = 0;
+  int64_t gpus_per_node = 0;
+
+  EvenShare even_share;
+  std::vector<RankPlan> ranks;
+  std::vector<ActivationPlan> activations;  // one per stage
+  std::optional<KvPlan> kv;
+  WindowPlan window;
+  std::vector<HostPlan> host;
+  std::vector<FilesPlan> files;
+  std::vector<LaunchPlan> launch;
+};
+
+// Loads nothing and prints nothing: arithmetic on a loaded model. Fails with kUsage for values no
+// engine accepts and with kUnsupported for what this version does not model; an illegal layout and
+// one that does not fit are plans, not errors.
+Result<Plan> EvaluatePlan(const Model& model, const Catalog& catalog, const ConfigStore& store,
+                          const Deployment& deployment);
+
+// The items behind a rank's weights (parameters, buffers, post-load copies; offloaded ones
+// included): they sum to parameters + buffers + post_load + rounding. Fails as EvaluatePlan does,
+// and with kUsage for a rank that the layout doesn't have.
+Result<std::vector<WeightItem>> ExplainWeights(const Model& model, const Catalog& catalog,
+                                               const ConfigStore& store,
+                                               const Deployment& deployment, int64_t rank);
+
+}  // namespace shardplan
+
+#endif  // SHARDPLAN_PLAN_PLAN_H_

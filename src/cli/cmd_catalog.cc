@@ -1,0 +1,74 @@
+// shardplan catalog: what the tool knows.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/context.h"
+#include "cli/output_options.h"
+#include "engine/vllm/profile.h"
+#include "shardplan/base/file.h"
+#include "shardplan/base/suggest.h"
+#include "shardplan/hardware/cluster.h"
+#include "shardplan/report/catalog.h"
+
+namespace shardplan::cli {
+namespace {
+
+struct CatalogOptions {
+  std::string kind;
+  OutputOptions output;
+};
+
+std::vector<EngineListing> ListEngines(const ConfigStore& store) {
+  std::vector<EngineListing> engines;
+  for (const std::string& version : vllm::ProfileVersions(store)) {
+    engines.push_back({"vllm", version, false});
+  }
+  if (!engines.empty()) engines.back().newest = true;
+  return engines;
+}
+
+Result<std::string> List(const CatalogOptions& options) {
+  static const std::vector<std::string> kinds = {"gpus", "nodes", "engines", "families"};
+  const std::string& kind = options.kind;
+  if (kind.empty()) {
+    return Fail(ErrorCode::kUsage, "KIND", "expected what to list, found none",
+                "give " + JoinWithOr(kinds));
+  }
+  SHARDPLAN_ASSIGN_OR_RETURN(const ConfigStore store, LoadStore(options.output));
+  const Format format = options.output.format;
+  if (kind == "families") return RenderFamilies(Families(), format);
+  if (kind == "engines") return RenderEngines(ListEngines(store), format);
+  if (kind == "gpus" || kind == "nodes") {
+    SHARDPLAN_ASSIGN_OR_RETURN(const Catalog catalog, Catalog::Load(store));
+    return kind == "gpus" ? RenderGpus(catalog.gpus(), format)
+                          : RenderNodes(catalog.nodes(), format);
+  }
+  const std::vector<std::string> close = CloseNames(kind, kinds);
+  return Fail(ErrorCode::kUsage, Printable(kind), "expected " + JoinWithOr(kinds),
+              close.empty() ? "" : "did you mean " + JoinWithOr(close) + "?");
+}
+
+Result<Answer> Run(const CatalogOptions& options) {
+  SHARDPLAN_ASSIGN_OR_RETURN(std::string text, List(options));
+  return Answer{std::move(text), kExitYes, options.output.file};
+}
+
+}  // namespace
+
+Command AddCatalogCommand(CLI::App* parent) {
+  const auto options = std::make_shared<CatalogOptions>();
+  CLI::App* const app = parent->add_subcommand("catalog",
+                                               "List the cards, servers, engine versions and model "
+                                               "families that are known\n\n"
+                                               "Examples:\n"
+                                               "  shardplan catalog gpus\n"
+                                               "  shardplan catalog families --format json");
+  const auto set = std::make_shared<OptionSet>(app);
+  set->Positional("KIND", "gpus, nodes, engines or families", &options->kind);
+  AddOutputOptions(set.get(), &options->output);
+  return {app, set, [options] { return Run(*options); }};
+}
+
+}  // namespace shardplan::cli

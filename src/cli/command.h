@@ -1,0 +1,39 @@
+// What all commands have in common.
+#ifndef SHARDPLAN_CLI_COMMAND_H_
+#define SHARDPLAN_CLI_COMMAND_H_
+
+#include <CLI/App.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "cli/exit_code.h"
+#include "cli/option_set.h"
+#include "shardplan/base/result.h"
+
+namespace shardplan::cli {
+
+// A finished answer: the text for standard output or for `file`, and the code to exit with.
+struct Answer {
+  std::string text;
+  ExitCode code = kExitYes;
+  std::string file;  // empty or "-": standard output
+};
+
+// A command is made of options (declared when it is added, read when the line is parsed) and a
+// function from them to an answer. Nothing is printed on the way.
+struct Command {
+  CLI::App* app = nullptr;
+  std::shared_ptr<OptionSet> options;
+  std::function<Result<Answer>()> run;
+};
+
+// One each in cmd_<name>.cc; they add themselves to `parent`.
+Command AddPlanCommand(CLI::App* parent);
+Command AddExplainCommand(CLI::App* parent);
+Command AddStandinCommand(CLI::App* parent);
+Command AddCatalogCommand(CLI::App* parent);
+
+}  // namespace shardplan::cli
+
+#endif  // SHARDPLAN_CLI_COMMAND_H_

@@ -1,0 +1,57 @@
+#include "cli/context.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cli/log.h"
+#include "cli/terminal.h"
+
+namespace shardplan::cli {
+namespace {
+
+Status CheckGpu(const Catalog& catalog, const std::string& gpu) {
+  if (!gpu.empty()) {
+    if (auto found = catalog.FindGpu(gpu); !found) return tl::unexpected(std::move(found).error());
+    return {};
+  }
+  std::vector<std::string> ids;
+  for (const GpuSpec& known : catalog.gpus()) ids.push_back(known.id);
+  return Fail(ErrorCode::kUsage, "--gpu", "expected the card to plan for, found none",
+              fmt::format("give one of {}", fmt::join(ids, ", ")));
+}
+
+}  // namespace
+
+Result<ConfigStore> LoadStore(const OutputOptions& output) {
+  if (output.configs.empty()) return ConfigStore::BuiltIn();
+  return ConfigStore::WithOverrides(output.configs);
+}
+
+int ReaderThreads() {
+  return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, 8U));
+}
+
+Result<Context> LoadContext(const DeploymentOptions& options, const OutputOptions& output) {
+  if (options.model.empty()) {
+    return Fail(ErrorCode::kUsage, "MODEL", "expected a model directory or file, found none",
+                "it comes right after the command: shardplan plan MODEL --gpu ID");
+  }
+  SHARDPLAN_ASSIGN_OR_RETURN(ConfigStore store, LoadStore(output));
+  SHARDPLAN_ASSIGN_OR_RETURN(Catalog catalog, Catalog::LoadFor(store, options.deployment.gpu));
+  SHARDPLAN_RETURN_IF_ERROR(CheckGpu(catalog, options.deployment.gpu));
+  Log(fmt::format("catalogue: {} cards, {} servers", catalog.gpus().size(),
+                  catalog.nodes().size()));
+  OpenOptions open;
+  open.threads = ReaderThreads();
+  const ProgressNote note("reading " + options.model);
+  SHARDPLAN_ASSIGN_OR_RETURN(Model model, LoadModel(options.model, options.assumptions, open));
+  Log(fmt::format("model: {} tensors in {} shards, family {}", model.totals.tensors,
+                  model.inventory.shards.size(), model.arch.family));
+  return Context{std::move(store), std::move(catalog), std::move(model)};
+}
+
+}  // namespace shardplan::cli

@@ -1,0 +1,202 @@
+#include "cli/deployment_options.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "shardplan/base/file.h"
+#include "shardplan/base/suggest.h"
+#include "shardplan/base/units.h"
+
+namespace shardplan::cli {
+namespace {
+
+// Readers for the kinds of value that engines and we share.
+OptionSet::Reader ReadBytes(std::function<void(Bytes)> set) {
+  return [set = std::move(set)](const std::string& text) -> Status {
+    SHARDPLAN_ASSIGN_OR_RETURN(const Bytes bytes, ParseBytes(text));
+    set(bytes);
+    return {};
+  };
+}
+
+OptionSet::Reader ReadTokens(std::function<void(int64_t)> set) {
+  return [set = std::move(set)](const std::string& text) -> Status {
+    SHARDPLAN_ASSIGN_OR_RETURN(const int64_t tokens, ParseTokenCount(text));
+    set(tokens);
+    return {};
+  };
+}
+
+OptionSet::Reader ReadDecimal(std::function<void(double)> set) {
+  return [set = std::move(set)](const std::string& text) -> Status {
+    SHARDPLAN_ASSIGN_OR_RETURN(const double value, ParseDecimal(text));
+    set(value);
+    return {};
+  };
+}
+
+// The engine counts these bytes with the suffixes that it uses for tokens.
+Status ReadCacheBytes(const std::string& text, EngineSettings* settings) {
+  const Result<int64_t> bytes = ParseTokenCount(text);
+  if (!bytes || *bytes < 1) {
+    return Fail(ErrorCode::kUsage, Printable(text), "expected a number of bytes",
+                "vLLM's suffixes k, m, g are powers of 1,000 and K, M, G powers of 1,024: 20G");
+  }
+  settings->kv_cache_memory_bytes = Bytes(*bytes);
+  return {};
+}
+
+Status ReadWindow(const std::string& text, EngineSettings* settings) {
+  if (text == "auto" || text == "-1") {
+    settings->max_model_len_auto = true;
+    return {};
+  }
+  SHARDPLAN_ASSIGN_OR_RETURN(settings->max_model_len, ParseTokenCount(text));
+  return {};
+}
+
+Status ReadNames(const std::string& text, std::vector<std::string>* names) {
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    if (end == begin) {
+      return Fail(ErrorCode::kUsage, Printable(text), "expected names separated by commas");
+    }
+    names->push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return {};
+}
+
+void AddWhere(OptionSet* o, Deployment* d) {
+  o->Group("Where");
+  o->Text("--gpu", "ID", "Card, an id of `shardplan catalog gpus`; required",
+          [d](std::string text) { d->gpu = std::move(text); });
+  o->Count("--nodes", "Servers (default: as many as the layout needs)", 1,
+           [d](int64_t n) { d->nodes = n; });
+  o->Count("--gpus-per-node", "Cards in a server (default: 8)", 1,
+           [d](int64_t n) { d->gpus_per_node = n; });
+  o->Value("--gpu-memory-in-use", "SIZE", "Taken by others on every card, such as 2GiB",
+           ReadBytes([d](Bytes bytes) { d->gpu_memory_in_use = bytes; }));
+  o->Value("--gpu-memory-total", "SIZE", "What CUDA sees of a card, where yours differs",
+           ReadBytes([d](Bytes bytes) { d->gpu_memory_total = bytes; }));
+}
+
+void AddLayout(OptionSet* o, Deployment* d) {
+  o->Group("Engine and layout");
+  o->Value("--engine", "vllm[@VERSION]", "Engine (default: vllm at the newest version known)",
+           [d](const std::string& text) { return ParseEngine(text, d); });
+  o->Count("--tp,--tensor-parallel-size", "Tensor parallel size (default: 1)", 1,
+           [d](int64_t n) { d->sizes.tp = n; });
+  o->Count("--pp,--pipeline-parallel-size", "Pipeline stages (default: 1)", 1,
+           [d](int64_t n) { d->sizes.pp = n; });
+  o->Value("--pp-partition", "N,N,…", "Layers of each stage (default: the engine's own split)",
+           [d](const std::string& text) -> Status {
+             SHARDPLAN_ASSIGN_OR_RETURN(d->partition, ParsePartition(text));
+             return {};
+           });
+  o->Count("--dp,--data-parallel-size", "Data parallel size (default: 1)", 1,
+           [d](int64_t n) { d->sizes.dp = n; });
+  o->Count("--dcp,--decode-context-parallel-size", "Decode context parallel size (default: 1)", 1,
+           [d](int64_t n) { d->sizes.dcp = n; });
+  o->Flag("--enable-expert-parallel", "Whole experts on each rank instead of slices",
+          [d] { d->sizes.expert_parallel = true; });
+}
+
+void AddScheduling(OptionSet* o, EngineSettings* s) {
+  o->Group("Engine settings (left out, they take the engine's defaults)");
+  o->Value("--max-model-len", "TOKENS", "Window, input and output: 524288, 512K or 512k; auto fits",
+           [s](const std::string& text) { return ReadWindow(text, s); });
+  o->Count("--max-num-seqs", "Requests in a batch", 1, [s](int64_t n) { s->max_num_seqs = n; });
+  o->Value("--max-num-batched-tokens", "TOKENS", "Tokens in a batch",
+           ReadTokens([s](int64_t n) { s->max_num_batched_tokens = n; }));
+  o->Value("--gpu-memory-utilization", "FRACTION", "Share of a card that the engine may use",
+           ReadDecimal([s](double value) { s->gpu_memory_utilization = value; }));
+  o->Value("--kv-cache-memory-bytes", "BYTES", "KV cache a card, whatever is left: 20G",
+           [s](const std::string& text) { return ReadCacheBytes(text, s); });
+  o->Text("--kv-cache-dtype", "DTYPE", "auto, bfloat16, fp8 …",
+          [s](std::string text) { s->kv_cache_dtype = std::move(text); });
+  o->Text("--dtype", "DTYPE", "auto, bfloat16, float16 or float32",
+          [s](std::string text) { s->dtype = std::move(text); });
+  o->Count("--block-size", "Tokens in a KV block", 1, [s](int64_t n) { s->block_size = n; });
+  o->Flag("--enforce-eager", "No CUDA graphs", [s] { s->enforce_eager = true; });
+  o->Flag("--enable-prefix-caching", "Share the cache of equal beginnings",
+          [s] { s->enable_prefix_caching = true; });
+  o->Flag("--no-enable-prefix-caching", "Don't", [s] { s->enable_prefix_caching = false; });
+  o->Text("--mamba-cache-mode", "MODE", "none, align or all: state layers' caches",
+          [s](std::string text) { s->mamba_cache_mode = std::move(text); });
+}
+
+void AddBackends(OptionSet* o, EngineSettings* s) {
+  o->Text("--offload-backend", "NAME", "uva or prefetch",
+          [s](std::string text) { s->offload_backend = std::move(text); });
+  o->Value("--cpu-offload-gb", "GIB", "Weights moved to host memory, GiB a card",
+           ReadDecimal([s](double value) { s->cpu_offload_gb = value; }));
+  o->Repeated("--cpu-offload-params", "NAME,…", "Which parameters; repeated or with commas",
+              [s](const std::string& text) { return ReadNames(text, &s->cpu_offload_params); });
+  o->Flag("--language-model-only", "Leave the vision tower out",
+          [s] { s->language_model_only = true; });
+  o->Text("--mm-encoder-tp-mode", "MODE", "weights or data",
+          [s](std::string text) { s->mm_encoder_tp_mode = std::move(text); });
+  o->Text("--moe-backend", "NAME", "auto, marlin, triton, cutlass, deep_gemm …",
+          [s](std::string text) { s->moe_backend = std::move(text); });
+  o->Text("--attention-backend", "NAME", "FLASH_ATTN, FLASH_ATTN_MLA, FLASHMLA …",
+          [s](std::string text) { s->attention_backend = std::move(text); });
+  o->Flag("--numa-bind", "Bind each rank to its card's NUMA node", [s] { s->numa_bind = true; });
+}
+
+void AddAsked(OptionSet* o, DeploymentOptions* out) {
+  Deployment* const d = &out->deployment;
+  o->Group("What is asked");
+  o->Value("--output-tokens", "TOKENS", "Part of the window that is output",
+           ReadTokens([d](int64_t n) { d->output_tokens = n; }));
+  o->Count("--require-concurrency", "Full-window requests resident at once (default: 1)", 1,
+           [d](int64_t n) { d->require_concurrency = n; });
+  o->Value("--typical-tokens", "TOKENS", "Tell the concurrency at this length as well",
+           ReadTokens([d](int64_t n) { d->typical_tokens = n; }));
+  AddAssumeOption(o, &out->assumptions);
+}
+
+}  // namespace
+
+void AddDeploymentOptions(OptionSet* options, DeploymentOptions* out) {
+  options->Positional("MODEL",
+                      "A model directory, a model.safetensors.index.json, a .safetensors file or a "
+                      "config.json",
+                      &out->model);
+  AddWhere(options, &out->deployment);
+  AddLayout(options, &out->deployment);
+  AddScheduling(options, &out->deployment.settings);
+  AddBackends(options, &out->deployment.settings);
+  AddAsked(options, out);
+}
+
+void AddAssumeOption(OptionSet* options, Assumptions* out) {
+  options->Repeated("--assume", "KEY=VALUE",
+                    "What the config doesn't tell: mtp=false, mtp_embed=false, inv_freq=56",
+                    [out](const std::string& text) { return ParseAssumption(text, out); });
+}
+
+Status ParseEngine(const std::string& text, Deployment* out) {
+  const size_t at = text.find('@');
+  const std::string name = text.substr(0, at);
+  if (name == "sglang") {
+    return Fail(ErrorCode::kUnsupported, Printable(text), "not modelled by this version",
+                "plan the deployment with --engine vllm");
+  }
+  if (name != "vllm") {
+    const std::vector<std::string> close = CloseNames(name, {"vllm"});
+    return Fail(ErrorCode::kUsage, Printable(text), "expected vllm or vllm@VERSION",
+                close.empty() ? "" : "did you mean " + JoinWithOr(close) + "?");
+  }
+  if (at != std::string::npos && at + 1 == text.size()) {
+    return Fail(ErrorCode::kUsage, Printable(text), "expected a version after the @",
+                "`shardplan catalog engines` lists those with a profile");
+  }
+  out->engine = name;
+  out->engine_version = at == std::string::npos ? "" : text.substr(at + 1);
+  return {};
+}
+
+}  // namespace shardplan::cli

@@ -1,0 +1,115 @@
+#include "cli/option_set.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <utility>
+
+#include "shardplan/base/file.h"
+#include "shardplan/base/units.h"
+
+namespace shardplan::cli {
+namespace {
+
+// "--tp" of "--tp,--tensor-parallel-size".
+std::string FirstName(const std::string& names) { return names.substr(0, names.find(',')); }
+
+}  // namespace
+
+void OptionSet::Keep(std::string_view option, const std::string& text, Status status) {
+  if (status || !status_) return;
+  Error error = std::move(status).error();
+  error.subject =
+      text.empty() ? std::string(option) : fmt::format("{} {}", option, Printable(text));
+  status_ = tl::unexpected<Error>(std::move(error));
+}
+
+void OptionSet::Add(const std::string& names, const std::string& value, const std::string& help,
+                    bool repeated, Reader reader) {
+  const std::string name = FirstName(names);
+  const CLI::callback_t read = [this, name, repeated,
+                                reader = std::move(reader)](const CLI::results_t& values) {
+    const auto refuse = [&](std::string message) {
+      Keep(name, "", Fail(ErrorCode::kUsage, "", std::move(message)));
+    };
+    if (!repeated && values.size() > 1) {
+      refuse(fmt::format("expected once, found {} times", values.size()));
+      return true;
+    }
+    for (const std::string& text : values) {
+      if (text.empty()) {
+        refuse("expected a value, found nothing");
+      } else if (text.starts_with("--")) {
+        // CLI11 gives an option the next word, whatever it is.
+        refuse("expected a value, found the option " + Printable(text));
+      } else {
+        Keep(name, text, reader(text));
+      }
+    }
+    return true;
+  };
+  CLI::Option* const option = app_->add_option(names, read, help);
+  option->type_name(value)->group(group_);
+  option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(false);
+}
+
+void OptionSet::Value(const std::string& names, const std::string& value, const std::string& help,
+                      Reader reader) {
+  Add(names, value, help, false, std::move(reader));
+}
+
+void OptionSet::Repeated(const std::string& names, const std::string& value,
+                         const std::string& help, Reader reader) {
+  Add(names, value, help, true, std::move(reader));
+}
+
+void OptionSet::Flag(const std::string& names, const std::string& help, std::function<void()> set) {
+  app_->add_flag_callback(names, std::move(set), help)
+      ->group(group_)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+void OptionSet::Positional(const std::string& name, const std::string& help, std::string* out) {
+  app_->add_option(name, *out, help);
+}
+
+void OptionSet::Count(const std::string& names, const std::string& help, int64_t smallest,
+                      std::function<void(int64_t)> set) {
+  Value(names, "N", help, [smallest, set = std::move(set)](const std::string& text) -> Status {
+    SHARDPLAN_ASSIGN_OR_RETURN(const int64_t count, ParseCount(text, smallest));
+    set(count);
+    return {};
+  });
+}
+
+void OptionSet::Text(const std::string& names, const std::string& value, const std::string& help,
+                     std::function<void(std::string)> set) {
+  Value(names, value, help, [set = std::move(set)](const std::string& text) -> Status {
+    set(text);
+    return {};
+  });
+}
+
+Result<int64_t> ParseCount(const std::string& text, int64_t smallest) {
+  int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end || value < smallest) {
+    return Fail(ErrorCode::kUsage, Printable(text),
+                fmt::format("expected a whole number, at least {}", FormatCount(smallest)));
+  }
+  return value;
+}
+
+Result<double> ParseDecimal(const std::string& text) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
+  const bool digits = text.find_first_not_of("0123456789.") == std::string::npos;
+  if (error != std::errc() || stop != end || !digits) {
+    return Fail(ErrorCode::kUsage, Printable(text), "expected a decimal number such as 0.9");
+  }
+  return value;
+}
+
+}  // namespace shardplan::cli

@@ -1,0 +1,65 @@
+// Options whose values we read ourselves, so that every error reads alike.
+#ifndef SHARDPLAN_CLI_OPTION_SET_H_
+#define SHARDPLAN_CLI_OPTION_SET_H_
+
+#include <CLI/App.hpp>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "shardplan/base/result.h"
+
+namespace shardplan::cli {
+
+// Adds options to a command of CLI11. Values arrive as text after parsing; the first one that its
+// reader refuses is kept in status(), its subject being the option and the text.
+class OptionSet {
+ public:
+  using Reader = std::function<Status(const std::string& text)>;
+
+  explicit OptionSet(CLI::App* app) : app_(app) {}
+  OptionSet(const OptionSet&) = delete;
+  OptionSet& operator=(const OptionSet&) = delete;
+
+  // Later options are listed under this heading of the help.
+  void Group(std::string name) { group_ = std::move(name); }
+
+  // An option with one value; `names` are "--tp,--tensor-parallel-size", `value` stands for the
+  // value in the help. Given twice, it is refused.
+  void Value(const std::string& names, const std::string& value, const std::string& help,
+             Reader reader);
+  // The same, but each use adds another value.
+  void Repeated(const std::string& names, const std::string& value, const std::string& help,
+                Reader reader);
+  void Flag(const std::string& names, const std::string& help, std::function<void()> set);
+  // A word without a name, in order.
+  void Positional(const std::string& name, const std::string& help, std::string* out);
+
+  // Shorthands for common readers.
+  void Count(const std::string& names, const std::string& help, int64_t smallest,
+             std::function<void(int64_t)> set);
+  void Text(const std::string& names, const std::string& value, const std::string& help,
+            std::function<void(std::string)> set);
+
+  const Status& status() const { return status_; }
+
+ private:
+  void Add(const std::string& names, const std::string& value, const std::string& help,
+           bool repeated, Reader reader);
+  void Keep(std::string_view option, const std::string& text, Status status);
+
+  CLI::App* app_;
+  std::string group_ = "Options";
+  Status status_;
+};
+
+// A whole number in decimal digits, at least `smallest`.
+Result<int64_t> ParseCount(const std::string& text, int64_t smallest);
+
+// A decimal number without exponent or sign, such as 0.9 or 32.
+Result<double> ParseDecimal(const std::string& text);
+
+}  // namespace shardplan::cli
+
+#endif  // SHARDPLAN_CLI_OPTION_SET_H_

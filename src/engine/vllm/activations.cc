@@ -1,0 +1,297 @@
+#include "engine/vllm/activations.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/vllm/weights.h"
+#include "shardplan/base/units.h"
+
+namespace shardplan::vllm {
+namespace {
+
+// Terms are in bytes; products of bounded factors, so plain 64-bit arithmetic is enough.
+class PeakModel {
+ public:
+  PeakModel(const Context& context, int64_t stage)
+      : c_(context),
+        a_(*context.arch),
+        r_(context.resolved),
+        stage_(context.stages[static_cast<size_t>(stage)]),
+        stage_index_(stage),
+        t_(r_.max_num_batched_tokens),
+        s_(std::min(r_.max_num_seqs, r_.max_num_batched_tokens)),
+        tp_(context.sizes.tp),
+        h_(2 * t_ * a_.hidden) {
+    residual_ = h_;
+    outer_ = r_.compiled ? 0 : h_;  // eager Python keeps the caller's reference to the last output
+    if (a_.attn_res_block > 0 && HasBlockWriter()) residual_ = 2 * h_;
+  }
+
+  ActivationPeak Compute() {
+    ActivationPeak peak;
+    peak.blas_workspace = Bytes((c_.gpu->capability >= 90 ? 32 : 8) * kMiB);
+    peak.pipeline_inputs = Bytes(PipelineInputs());
+    if (a_.attn_res_block > 0) {
+      peak.residual_bank = Bytes(h_ * CeilDiv(stage_.end(), a_.attn_res_block));
+    }
+    peak.encoder_outputs = Bytes(EncoderOutputs());
+    const Bytes fixed =
+        peak.blas_workspace + peak.pipeline_inputs + peak.residual_bank + peak.encoder_outputs;
+
+    if (EncoderPhase() > 0) Add("encoder", EncoderPhase(), "--language-model-only");
+    AddDense();
+    AddMoe(&peak);
+    Add("attention", residual_ + outer_ + Attention() + workspace_, "--max-num-batched-tokens");
+    const bool last = stage_index_ + 1 == c_.sizes.pp;
+    const SamplerUnits units = last ? Sampler() : SamplerUnits{};
+    const int64_t logits_row = 4 * s_ * a_.vocabulary;
+    const int64_t keep = h_ + 4 * s_ * a_.hidden + workspace_;
+    auto sampler = [&](double n) {
+      return keep + static_cast<int64_t>(std::llround(n * static_cast<double>(logits_row)));
+    };
+    if (last) {
+      Add("sampler", sampler(units.central), "--max-num-seqs");
+      Add("logits", keep + logits_row / 2 + (tp_ > 1 ? 2 * s_ * a_.vocabulary / tp_ : 0),
+          "--max-num-seqs");
+    }
+
+    int64_t forward = 0;
+    for (const Phase& phase : phases_) {
+      const bool is_forward =
+          phase.name != "sampler" && phase.name != "logits" && phase.name != "encoder";
+      if (is_forward) forward = std::max(forward, phase.bytes.count());
+    }
+    const auto binding =
+        std::max_element(phases_.begin(), phases_.end(),
+                         [](const Phase& a, const Phase& b) { return a.bytes < b.bytes; });
+    const int64_t encoder = EncoderPhase();
+    const int64_t sampler_low = last ? sampler(units.low) : 0;
+    const int64_t sampler_high = last ? sampler(units.high) : 0;
+    // The last of the live copies is where eager Python and the compiler differ; the attention
+    // residuals' one was observed.
+    const int64_t unsure = a_.attn_res_block > 0 ? 0 : h_;
+    const int64_t low = std::max({forward - unsure, sampler_low, encoder * 6 / 10});
+    const int64_t high =
+        std::max({forward + forward / 20 + 2 * h_, sampler_high, encoder * 18 / 10});
+    peak.bytes = Range(fixed + Bytes(low), fixed + binding->bytes, fixed + Bytes(high));
+    peak.binding = binding->name;
+    peak.flag = binding->flag;
+    if (binding->name != "sampler" && binding->name != "logits") {
+      peak.per_token =
+          Bytes((fixed + binding->bytes - peak.blas_workspace).count() / std::max<int64_t>(t_, 1));
+    }
+    peak.phases = phases_;
+    return peak;
+  }
+
+ private:
+  struct SamplerUnits {
+    double low = 0;
+    double central = 0;
+    double high = 0;
+  };
+
+  void Add(std::string name, int64_t bytes, std::string flag) {
+    phases_.push_back({std::move(name), Bytes(bytes), std::move(flag)});
+  }
+
+  // A layer that starts a new attention-residual block while the model's loop holds the old sum.
+  bool HasBlockWriter() const {
+    const int64_t block = a_.attn_res_block;
+    for (int64_t i = RoundUp(stage_.first, block); i < stage_.end(); i += block) {
+      if (i >= a_.moe.first_dense) return true;
+    }
+    return false;
+  }
+
+  int64_t PipelineInputs() const {
+    if (stage_index_ == 0) return 0;
+    const int64_t blocks = a_.attn_res_block > 0 ? CeilDiv(stage_.first, a_.attn_res_block) : 1;
+    return h_ * (1 + blocks);
+  }
+
+  int64_t EncoderTokens() const {
+    if (!r_.vision_on_device) return 0;
+    return t_ * 7 / 8;  // an item's share of the budget in the profile's dummy batch
+  }
+
+  int64_t EncoderOutputs() const {
+    if (stage_index_ > 0 && r_.v2_runner) return 0;
+    return 2 * a_.hidden * EncoderTokens();
+  }
+
+  int64_t EncoderPhase() const {
+    if (EncoderOutputs() == 0) return 0;
+    const int64_t part = r_.vision_sharded ? tp_ : 1;
+    int64_t patches = EncoderTokens() * a_.vision.patches_per_token;
+    if (part == 1 && tp_ > 1) patches /= tp_;  // data parallel over the TP ranks
+    const int64_t wide = std::max(6 * a_.vision.hidden / part, 2 * a_.vision.intermediate / part);
+    return patches * 2 * (2 * a_.vision.hidden + wide);
+  }
+
+  void AddDense() {
+    const bool only_dense = a_.moe.experts == 0;
+    if (a_.dense_intermediate == 0 || (!only_dense && stage_.first >= a_.moe.first_dense)) return;
+    const int64_t local = a_.dense_intermediate / tp_;
+    const bool fp8 = a_.quantization == "fp8" && c_.gpu->capability >= 89;
+    const int64_t gate_up = 6 * t_ * local + (r_.compiled ? 0 : h_);
+    const int64_t down = t_ * local * (fp8 ? 3 : 2) + h_ * (tp_ > 1 ? 2 : 1);
+    Add("dense_mlp", residual_ + outer_ + std::max(gate_up, down), "--max-num-batched-tokens");
+  }
+
+  int64_t Attention() const {
+    const int64_t heads = a_.heads / tp_;
+    int64_t out = 0;
+    int64_t in = 0;
+    if (a_.has_kind(AttentionKind::kMla)) {
+      const int64_t q = 2 * t_ * heads * (a_.mla.nope_head_dim + a_.mla.rope_head_dim);
+      out = 2 * t_ * heads * a_.mla.v_head_dim;
+      in = 2 * t_ * (a_.mla.q_lora_rank + a_.mla.latent_width()) + 2 * q + out;
+    } else {
+      const int64_t kv_heads = std::max<int64_t>(1, a_.kv_heads / tp_);
+      const int64_t q = 2 * t_ * heads * a_.head_dim;
+      const int64_t kv = 2 * t_ * kv_heads * (a_.head_dim + a_.v_head_dim);
+      out = 2 * t_ * heads * a_.v_head_dim;
+      in = 2 * (q + kv) + out;
+    }
+    return std::max(h_ + in, out + h_ * (tp_ > 1 ? 2 : 1) + (r_.compiled ? 0 : h_));
+  }
+
+  // The two intermediate buffers of one fused-MoE call, per backend
+  // (fused_moe/experts/*.py:workspace_shapes; d29f7f5c).
+  int64_t MoeWorkspace(int64_t tokens, int64_t k, int64_t n, int64_t local_experts) const {
+    int64_t rows = tokens * a_.moe.top_k;
+    const std::string& backend = r_.moe_backend;
+    if (backend == "deep_gemm") rows = RoundUp(rows + local_experts * 127, 128);
+    if (backend == "triton" || backend == "cutlass" || backend == "deep_gemm" ||
+        backend == "marlin") {
+      return rows * (std::max(n, k) + std::max(2 * n, k)) * 2;
+    }
+    if (backend == "humming") {
+      return (std::max(tokens * k, rows * n) + rows * std::max(k, 2 * n)) * 2;
+    }
+    // FlashInfer's kernels quantize activations: 33/32 of a byte, FP8 with block scales.
+    const int64_t act = a_.quantization.empty() ? 64 : 33;  // in 1/32 of a byte
+    if (backend == "flashinfer_cutlass") return rows * ((k + n) * act / 32 + 4 * n + 2 * k);
+    // flashinfer_trtllm: each expert's rows are padded to a tile.
+    rows += local_experts * 127;
+    return rows * (3 * n * act / 32 + 2 * k) + tokens * k * act / 32;
+  }
+
+  void AddMoe(ActivationPeak* peak) {
+    if (a_.moe.experts == 0 || stage_.end() <= a_.moe.first_dense) return;
+    const ShardingRules rules = RulesFor(c_, 0);
+    const int64_t k = rules.expert_width;
+    const int64_t n = rules.expert_intermediate;
+    const int64_t tokens = t_ * (c_.sizes.expert_parallel ? c_.sizes.dp : 1);
+    const std::string& backend = r_.moe_backend;
+    const int64_t ws = MoeWorkspace(tokens, k, n, rules.local_experts);
+    peak->moe_workspace = Bytes(ws);
+    // The workspace manager never shrinks: it lies under every later phase
+    // (v1/worker/workspace.py, from v0.12).
+    const bool managed = backend == "triton" || backend == "deep_gemm" || backend == "cutlass" ||
+                         backend == "marlin" || backend == "humming";
+    workspace_ = managed ? ws : 0;
+    const int64_t router = 4 * t_ * a_.moe.experts + 12 * t_ * a_.moe.top_k;
+    const int64_t shared = a_.moe.shared_intermediate > 0 ? h_ : 0;
+    const int64_t latent = a_.moe.latent > 0 ? 2 * t_ * k : 0;
+    const bool in_place = shared == 0 && (backend == "triton" || backend == "deep_gemm");
+    const int64_t routed_out = in_place ? 0 : 2 * t_ * k;
+    const bool quantizes = a_.quantization == "fp8" &&
+                           (backend == "triton" || backend == "deep_gemm" || backend == "cutlass");
+    const int64_t quant = quantizes ? (tokens * k + tokens * a_.moe.top_k * n) * 33 / 32 : 0;
+    const int64_t body = h_ + latent + router + shared + routed_out;
+    Add("moe", residual_ + outer_ + body + quant + ws, "--max-num-batched-tokens");
+    Add("moe_combine", residual_ + outer_ + body + latent + (tp_ > 1 ? h_ : 0) + workspace_,
+        "--max-num-batched-tokens");
+  }
+
+  // Peak of the dummy sampler in copies of the fp32 logits, the bf16 ones included. The V2 runner's
+  // dummy call has no filter; V1 runs the Triton top-k/top-p one (from v0.17).
+  SamplerUnits Sampler() const {
+    if (r_.v2_runner) return {1.5, 1.5, 3.5};
+    const int64_t rows = std::min<int64_t>(c_.gpu->multiprocessors, s_);
+    const double share = s_ >= 8 ? static_cast<double>(rows) / static_cast<double>(s_) : 8.0;
+    return {3.0 + share, 3.5 + share, 4.5 + share};
+  }
+
+  const Context& c_;
+  const Architecture& a_;
+  const Resolved& r_;
+  const StageRange stage_;
+  const int64_t stage_index_;
+  const int64_t t_;  // batched tokens
+  const int64_t s_;  // rows of logits
+  const int64_t tp_;
+  const int64_t h_;  // one bf16 copy of the residual stream
+  int64_t residual_ = 0;
+  int64_t outer_ = 0;
+  int64_t workspace_ = 0;
+  std::vector<Phase> phases_;
+};
+
+}  // namespace
+
+ActivationPeak ComputeActivations(const Context& context, int64_t stage) {
+  return PeakModel(context, stage).Compute();
+}
+
+OutsideTorch ComputeOutsideTorch(const Context& c) {
+  const Profile& p = *c.profile;
+  OutsideTorch out;
+  out.library = p.library_modules.At(1);
+  out.library_source = "library modules and cuBLAS: " + p.library_modules.source;
+  const bool is_10x = c.gpu->capability >= 100 && c.gpu->capability < 120;
+  if (c.resolved.moe_backend == "flashinfer_trtllm" && is_10x) {
+    out.library += p.trtllm_moe_runtime.At(1);
+    out.library_source += "; TRT-LLM MoE runtime: " + p.trtllm_moe_runtime.source;
+  }
+  const int64_t tp = c.sizes.tp;
+  if (tp == 1) return out;
+  const MemoryConstant& nccl = c.gpu->capability >= 90 ? p.nccl_growth_hopper : p.nccl_growth_older;
+  out.communication = nccl.At(tp);
+  out.communication_source = "NCCL connection buffers: " + nccl.source;
+  if (c.tp_spans_nodes) {
+    out.communication.high += Gibibytes(p.nccl_across_nodes_high).ToBytes();
+  }
+  // All-reduce fusion keeps four buffers a rank of one capped message
+  // (compilation/passes/fusion/allreduce_rms_fusion.py; the factor is assumed).
+  int64_t cap = 0;  // in KiB
+  if (c.gpu->capability == 90) cap = tp == 2 ? 65536 : tp == 4 ? 2048 : tp == 8 ? 512 : 0;
+  if (is_10x) cap = tp == 2 ? 65536 : tp == 4 ? 32768 : tp == 8 ? 1024 : 0;
+  if (cap > 0 && c.resolved.compiled) {
+    const int64_t row = 2 * c.arch->hidden;
+    const int64_t tokens = std::min(cap * kKiB / row, c.resolved.max_num_batched_tokens);
+    const Bytes fusion(4 * tp * tokens * row);
+    out.communication += Range(Bytes(), fusion, fusion);
+  }
+  return out;
+}
+
+GraphReserve ComputeGraphReserve(const Context& c, int64_t stage) {
+  GraphReserve reserve;
+  const Resolved& r = c.resolved;
+  if (r.capture_sizes.empty()) return reserve;
+  reserve.piecewise = static_cast<int64_t>(r.capture_sizes.size());
+  reserve.full = std::count_if(r.capture_sizes.begin(), r.capture_sizes.end(),
+                               [&](int64_t size) { return size <= r.max_num_seqs; });
+  const bool deducted = c.profile->graph_estimate == GraphEstimate::kAlways ||
+                        (c.profile->graph_estimate == GraphEstimate::kV1Only && !r.v2_runner);
+  if (!deducted) return reserve;
+  // Bytes of one captured graph, fitted on public logs: 0.18 MiB a layer on one GPU, 6 MiB and
+  // 0.17 MiB a layer on several.
+  const int64_t layers = c.stages[static_cast<size_t>(stage)].count;
+  const int64_t one =
+      c.sizes.tp == 1 ? layers * 18 * kMiB / 100 : 6 * kMiB + layers * 17 * kMiB / 100;
+  const int64_t all = one * (reserve.piecewise + reserve.full);
+  if (r.v2_runner) {
+    // The late estimator keeps the segments of its throwaway pool.
+    const Range base = c.profile->graph_estimate_base.At(1);
+    reserve.reserved = base + Range(Bytes(all * 3 / 10), Bytes(all), Bytes(all));
+  } else {
+    reserve.reserved = Range(Bytes(all / 2), Bytes(all), Bytes(all * 3 / 2));
+  }
+  return reserve;
+}
+
+}  // namespace shardplan::vllm

@@ -1,0 +1,103 @@
+#include "engine/vllm/arguments.h"
+
+#include <fmt/format.h>
+
+namespace shardplan::vllm {
+namespace {
+
+class ArgumentList {
+ public:
+  void Flag(std::string name) { argv_.push_back(std::move(name)); }
+  template <typename T>
+  void Flag(std::string name, const T& value) {
+    argv_.push_back(std::move(name));
+    argv_.push_back(fmt::format("{}", value));
+  }
+  template <typename T>
+  void FlagList(std::string name, const std::vector<T>& values) {
+    argv_.push_back(std::move(name));
+    for (const T& value : values) argv_.push_back(fmt::format("{}", value));
+  }
+  std::vector<std::string> Take() { return std::move(argv_); }
+
+ private:
+  std::vector<std::string> argv_;
+};
+
+void AddNodes(const Context& c, const NodeFacts& facts, ArgumentList* args) {
+  if (facts.nodes == 1) return;
+  const int64_t engine_ranks = c.sizes.tp * c.sizes.pp;
+  if (c.sizes.dp > 1 && engine_ranks <= facts.gpus) {
+    // Whole engines on every node: data parallel over nodes.
+    const int64_t local = facts.gpus / engine_ranks;
+    args->Flag("--data-parallel-size-local", local);
+    args->Flag("--data-parallel-start-rank", facts.node * local);
+    args->Flag("--data-parallel-address", "<MASTER_ADDR>");
+    args->Flag("--data-parallel-rpc-port", 13345);
+  } else {
+    args->Flag("--distributed-executor-backend", "mp");
+    args->Flag("--nnodes", facts.nodes);
+    args->Flag("--node-rank", facts.node);
+    args->Flag("--master-addr", "<MASTER_ADDR>");
+    args->Flag("--master-port", 29501);
+  }
+  if (facts.node > 0) args->Flag("--headless");
+}
+
+void AddOffload(const Context& c, ArgumentList* args) {
+  if (c.settings.cpu_offload_gb <= 0) return;
+  args->Flag("--offload-backend", "uva");
+  args->Flag("--cpu-offload-gb", c.settings.cpu_offload_gb);
+  if (!c.settings.cpu_offload_params.empty()) {
+    args->FlagList("--cpu-offload-params", c.settings.cpu_offload_params);
+  }
+}
+
+}  // namespace
+
+NodeCommand MakeCommand(const Context& c, const std::string& model, const NodeFacts& facts) {
+  NodeCommand command;
+  if (c.sizes.pp > 1 && facts.explicit_partition) {
+    command.env.emplace_back("VLLM_PP_LAYER_PARTITION", FormatPartition(c.stages));
+  }
+  const EngineSettings& s = c.settings;
+  const Resolved& r = c.resolved;
+  ArgumentList args;
+  args.Flag("vllm");
+  args.Flag("serve");
+  // A path that begins with a dash would be read as a flag.
+  args.Flag(model.starts_with('-') ? "./" + model : model);
+  if (c.arch->trust_remote_code) args.Flag("--trust-remote-code");
+  args.Flag("--tensor-parallel-size", c.sizes.tp);
+  args.Flag("--pipeline-parallel-size", c.sizes.pp);
+  if (c.sizes.dp > 1) args.Flag("--data-parallel-size", c.sizes.dp);
+  if (c.sizes.dcp > 1) args.Flag("--decode-context-parallel-size", c.sizes.dcp);
+  if (c.sizes.expert_parallel) args.Flag("--enable-expert-parallel");
+  AddNodes(c, facts, &args);
+  args.Flag("--max-model-len", r.max_model_len);
+  args.Flag("--max-num-seqs", r.max_num_seqs);
+  args.Flag("--max-num-batched-tokens", r.max_num_batched_tokens);
+  args.Flag("--gpu-memory-utilization", r.gpu_memory_utilization);
+  if (s.kv_cache_memory_bytes) {
+    args.Flag("--kv-cache-memory-bytes", s.kv_cache_memory_bytes->count());
+  }
+  if (s.dtype) args.Flag("--dtype", *s.dtype);
+  if (r.kv_cache_dtype != "auto") args.Flag("--kv-cache-dtype", r.kv_cache_dtype);
+  if (s.block_size) args.Flag("--block-size", *s.block_size);
+  if (s.attention_backend) args.Flag("--attention-backend", *s.attention_backend);
+  if (!r.moe_backend.empty() && s.moe_backend) args.Flag("--moe-backend", *s.moe_backend);
+  args.Flag(r.prefix_caching ? "--enable-prefix-caching" : "--no-enable-prefix-caching");
+  if (!r.mamba_cache_mode.empty()) args.Flag("--mamba-cache-mode", r.mamba_cache_mode);
+  if (s.enforce_eager) args.Flag("--enforce-eager");
+  if (s.language_model_only) args.Flag("--language-model-only");
+  if (s.mm_encoder_tp_mode) args.Flag("--mm-encoder-tp-mode", *s.mm_encoder_tp_mode);
+  AddOffload(c, &args);
+  if (s.numa_bind) {
+    args.Flag("--numa-bind");
+    args.FlagList("--numa-bind-nodes", facts.numa_of_gpu);
+  }
+  command.argv = args.Take();
+  return command;
+}
+
+}  // namespace shardplan::vllm

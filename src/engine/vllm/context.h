@@ -1,0 +1,74 @@
+// Everything vLLM's rules look at, resolved: the one argument of the files in this folder.
+#ifndef SHARDPLAN_ENGINE_VLLM_CONTEXT_H_
+#define SHARDPLAN_ENGINE_VLLM_CONTEXT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/vllm/profile.h"
+#include "shardplan/base/finding.h"
+#include "shardplan/engine/settings.h"
+#include "shardplan/hardware/gpu.h"
+#include "shardplan/layout/layout.h"
+#include "shardplan/model/architecture.h"
+#include "shardplan/model/tensor_table.h"
+
+namespace shardplan::vllm {
+
+// Settings with every default filled in.
+struct Resolved {
+  int64_t max_model_len = 0;
+  int64_t max_num_seqs = 0;
+  int64_t max_num_batched_tokens = 0;
+  double gpu_memory_utilization = 0;
+  bool prefix_caching = true;
+  std::string mamba_cache_mode;  // "none" or "align"; empty for models without state layers
+  DType dtype = DType::kBF16;    // of weights and activations on the card
+  std::string kv_cache_dtype;    // as given: "auto", "fp8", …
+  int64_t kv_element_bytes = 2;
+  std::string attention_backend;  // as vLLM selects it
+  int64_t kernel_block = 16;      // what that backend's blocks are multiples of
+  int64_t block_size = 16;        // before hybrid alignment
+  std::string moe_backend;        // "marlin", "deep_gemm", …; empty for dense models
+  bool v2_runner = true;
+  bool vision_on_device = false;
+  bool vision_sharded = false;
+  bool replicate_shared = false;       // sequence-parallel MoE
+  bool compiled = false;               // torch.compile; breakable-graph models run eager Python
+  std::vector<int64_t> capture_sizes;  // empty with --enforce-eager
+};
+
+struct Context {
+  const Architecture* arch = nullptr;
+  const TensorTable* table = nullptr;
+  const GpuSpec* gpu = nullptr;
+  const Profile* profile = nullptr;
+  ParallelSizes sizes;
+  std::vector<StageRange> stages;
+  EngineSettings settings;
+  Resolved resolved;
+  bool tp_spans_nodes = false;
+};
+
+// Fills in every default for this version, card and model, and lists those that were not given.
+// Fails with kUsage for values vLLM would not accept (a utilization above one, an unknown dtype).
+Result<Resolved> ResolveSettings(const Context& context, std::vector<OptionValue>* defaults,
+                                 std::vector<Finding>* findings);
+
+// The list of batch sizes that CUDA graphs are captured for.
+// Source: vllm/config/vllm.py:_set_cudagraph_sizes (d29f7f5c).
+std::vector<int64_t> CaptureSizes(int64_t max_num_seqs, int64_t max_num_batched_tokens,
+                                  int64_t cap);
+
+// Default batched tokens and sequences of the API server, before capping.
+// Source: vllm/engine/arg_utils.py:get_batch_defaults (d29f7f5c).
+struct BatchDefaults {
+  int64_t max_num_batched_tokens = 0;
+  int64_t max_num_seqs = 0;
+};
+BatchDefaults DefaultsForCard(const GpuSpec& gpu, const Profile& profile);
+
+}  // namespace shardplan::vllm
+
+#endif  // SHARDPLAN_ENGINE_VLLM_CONTEXT_H_

@@ -1,0 +1,177 @@
+#include "engine/vllm/legality.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <string>
+
+#include "engine/vllm/weights.h"
+#include "shardplan/base/suggest.h"
+#include "shardplan/base/units.h"
+
+namespace shardplan::vllm {
+namespace {
+
+// vLLM's sentence for a dimension that does not divide.
+// Sources: config/model.py:verify_with_parallel_config; distributed/utils.py:divide;
+// quantization/utils/fp8_utils.py:validate_fp8_block_shape; fused_moe fp8.py create_weights
+// (d29f7f5c).
+std::string EngineWords(const Indivisible& p) {
+  if (p.block > 0 && p.expert) {
+    return p.output ? fmt::format(
+                          "The output_size of gate's and up's weight = {} is not divisible "
+                          "by weight quantization block_n = {}.",
+                          p.local, p.block)
+                    : fmt::format(
+                          "The input_size of down's weight = {} is not divisible by weight "
+                          "quantization block_k = {}.",
+                          p.local, p.block);
+  }
+  if (p.block > 0) {
+    return p.output ? fmt::format(
+                          "Weight output_partition_size = {} is not divisible by weight "
+                          "quantization block_n = {}.",
+                          p.local, p.block)
+                    : fmt::format(
+                          "Weight input_size_per_partition = {} is not divisible by weight "
+                          "quantization block_k = {}.",
+                          p.local, p.block);
+  }
+  return fmt::format("{} is not divisible by {}", p.dimension, p.divisor);
+}
+
+// Everything about TP that depends on sizes alone: used for the layout itself and its neighbours.
+std::vector<Finding> CheckDivisibility(const Context& c) {
+  std::vector<Finding> findings;
+  const int64_t tp = c.sizes.tp;
+  const std::string subject = fmt::format("--tensor-parallel-size {}", tp);
+  auto error = [&](std::string id, std::string message) {
+    findings.push_back({std::move(id), Severity::kError, subject, std::move(message), ""});
+  };
+  if (c.arch->heads % tp != 0) {
+    error("layout.heads",
+          fmt::format("Total number of attention heads ({}) must be divisible by tensor parallel "
+                      "size ({}).",
+                      c.arch->heads, tp));
+  }
+  if (c.arch->kda.heads % tp != 0) {
+    error("layout.linear_heads",
+          fmt::format("{} linear-attention heads are not divisible by {}", c.arch->kda.heads, tp));
+  }
+  std::set<std::string> said;
+  for (const Indivisible& problem : CheckSharding(*c.arch, *c.table, RulesFor(c, 0))) {
+    // One dimension that fails tends to fail in every projection; the first tells it all.
+    if (c.arch->heads % tp != 0 && !problem.expert) break;
+    if (!said.insert(problem.id).second) continue;
+    std::string id = "layout." + problem.id.substr(problem.id.find('.') + 1);
+    error(std::move(id), fmt::format("{}: {}", problem.param, EngineWords(problem)));
+  }
+  if (c.sizes.expert_parallel && c.arch->moe.experts < c.sizes.ep()) {
+    error("layout.experts", fmt::format("{} experts are fewer than the {} expert-parallel ranks",
+                                        c.arch->moe.experts, c.sizes.ep()));
+  }
+  return findings;
+}
+
+bool DividesWith(const Context& context, int64_t tp, bool expert_parallel) {
+  Context trial = context;
+  trial.sizes.tp = tp;
+  trial.sizes.expert_parallel = expert_parallel;
+  // The vision tower is replicated where its heads don't divide, so it never makes a TP illegal.
+  trial.resolved.vision_sharded = false;
+  return CheckDivisibility(trial).empty();
+}
+
+// "4 and 8 are the nearest legal sizes", and expert parallelism where that alone mends it.
+std::string LegalNeighbours(const Context& c) {
+  std::string below, above;
+  for (int64_t tp = c.sizes.tp - 1; tp >= 1 && below.empty(); --tp) {
+    if (DividesWith(c, tp, c.sizes.expert_parallel)) below = std::to_string(tp);
+  }
+  const int64_t limit = std::min<int64_t>(4 * c.sizes.tp, 1024);
+  for (int64_t tp = c.sizes.tp + 1; tp <= limit && above.empty(); ++tp) {
+    if (DividesWith(c, tp, c.sizes.expert_parallel)) above = std::to_string(tp);
+  }
+  std::string text;
+  if (!below.empty() || !above.empty()) {
+    std::vector<std::string> sizes;
+    if (!below.empty()) sizes.push_back(below);
+    if (!above.empty()) sizes.push_back(above);
+    text = fmt::format("nearest legal tensor-parallel sizes: {}", JoinWithOr(sizes));
+  }
+  if (c.arch->moe.experts > 0 && !c.sizes.expert_parallel && DividesWith(c, c.sizes.tp, true)) {
+    text +=
+        (text.empty() ? "" : "; ") + std::string("--enable-expert-parallel keeps experts whole");
+  }
+  return text;
+}
+
+void CheckPipeline(const Context& c, const std::optional<std::vector<int64_t>>& partition,
+                   std::vector<Finding>* findings) {
+  const int64_t layers = c.arch->layers();
+  if (c.sizes.pp > layers) {
+    findings->push_back({"layout.pipeline", Severity::kError,
+                         fmt::format("--pipeline-parallel-size {}", c.sizes.pp),
+                         fmt::format("more stages than the model's {} layers", layers),
+                         fmt::format("use at most {}", layers)});
+    return;
+  }
+  if (!partition) return;
+  const int64_t sum = std::accumulate(partition->begin(), partition->end(), int64_t{0});
+  const std::string subject = "--pp-partition " + FormatPartition(PartitionFrom(*partition));
+  const std::string fix =
+      fmt::format("vLLM's own split is {}", FormatPartition(DefaultPartition(layers, c.sizes.pp)));
+  // Both texts: vllm/distributed/utils.py:get_pp_indices (d29f7f5c).
+  if (static_cast<int64_t>(partition->size()) != c.sizes.pp) {
+    findings->push_back({"layout.partition", Severity::kError, subject,
+                         fmt::format("len(partitions)={} does not match pp_size={}.",
+                                     partition->size(), c.sizes.pp),
+                         fix});
+  } else if (sum != layers) {
+    findings->push_back(
+        {"layout.partition", Severity::kError, subject,
+         fmt::format("sum(partitions)={} does not match num_hidden_layers={}.", sum, layers), fix});
+  }
+}
+
+void CheckDcp(const Context& c, std::vector<Finding>* findings) {
+  const int64_t dcp = c.sizes.dcp;
+  if (dcp == 1) return;
+  const std::string subject = fmt::format("--decode-context-parallel-size {}", dcp);
+  if (c.sizes.tp % dcp != 0) {
+    findings->push_back(
+        {"layout.dcp", Severity::kError, subject,
+         fmt::format("tp_size={} must be divisible by dcp_size={}.", c.sizes.tp, dcp),
+         "choose a divisor of the tensor-parallel size"});
+    return;
+  }
+  const bool mla = c.arch->has_kind(AttentionKind::kMla);
+  if (mla) return;
+  const int64_t most = c.sizes.tp / c.arch->kv_heads;
+  if (c.sizes.tp <= c.arch->kv_heads || dcp > most) {
+    findings->push_back(
+        {"layout.dcp", Severity::kError, subject,
+         fmt::format("tensor parallel size {} must be greater than total num kv heads {} when "
+                     "enable decode context parallel for GQA/MQA, and dcp at most their ratio",
+                     c.sizes.tp, c.arch->kv_heads),
+         most > 1 ? fmt::format("use at most {}", most) : "leave it at 1"});
+  }
+}
+
+}  // namespace
+
+std::vector<Finding> CheckLayout(const Context& context,
+                                 const std::optional<std::vector<int64_t>>& partition) {
+  std::vector<Finding> findings = CheckDivisibility(context);
+  if (!findings.empty()) {
+    const std::string fix = LegalNeighbours(context);
+    for (Finding& finding : findings) finding.fix = fix;
+  }
+  CheckPipeline(context, partition, &findings);
+  CheckDcp(context, &findings);
+  return findings;
+}
+
+}  // namespace shardplan::vllm

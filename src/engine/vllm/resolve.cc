@@ -1,0 +1,284 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "engine/vllm/context.h"
+#include "shardplan/base/file.h"
+#include "shardplan/base/suggest.h"
+#include "shardplan/base/units.h"
+
+namespace shardplan::vllm {
+namespace {
+
+bool Is10x(int capability) { return capability >= 100 && capability < 120; }
+
+// A backend and the block it prefers. The first usable of vLLM's priority list.
+// Source: vllm/platforms/cuda.py and v1/attention/backends/mla (d29f7f5c), checked against the
+// backends that its own functions report for SM 9.0 and 10.0.
+struct Backend {
+  const char* name;
+  int64_t block;
+};
+
+Backend DefaultMlaBackend(int capability, bool fp8) {
+  if (Is10x(capability)) return {"FLASHINFER_MLA", 32};
+  if (capability >= 90 && capability < 100) {
+    return fp8 ? Backend{"FLASHMLA", 64} : Backend{"FLASH_ATTN_MLA", 16};
+  }
+  return {"TRITON_MLA", 16};
+}
+
+Result<Backend> FindBackend(const std::string& name) {
+  static const std::vector<Backend> known = {
+      {"CUTLASS_MLA", 128}, {"FLASHINFER", 16},     {"FLASHINFER_MLA", 32}, {"FLASHMLA", 64},
+      {"FLASH_ATTN", 16},   {"FLASH_ATTN_MLA", 16}, {"TRITON_ATTN", 16},    {"TRITON_MLA", 16}};
+  std::vector<std::string> names;
+  for (const Backend& backend : known) {
+    if (name == backend.name) return backend;
+    names.emplace_back(backend.name);
+  }
+  return Fail(ErrorCode::kUsage, "--attention-backend " + Printable(name),
+              "expected one of " + JoinWithOr(names));
+}
+
+// Which kernel runs the routed experts. Source: fused_moe/oracle/{mxfp4,fp8}.py (d29f7f5c); for FP8
+// on Hopper the choice that public logs from v0.19 on show.
+std::string DefaultMoeBackend(const Architecture& arch, int capability) {
+  if (arch.moe.experts == 0) return "";
+  if (arch.quantization == "mxfp4") return Is10x(capability) ? "flashinfer_trtllm" : "marlin";
+  if (arch.quantization == "fp8") {
+    if (capability < 89) return "marlin";
+    if (Is10x(capability)) return "flashinfer_trtllm";
+    return capability == 90 ? "deep_gemm" : "triton";
+  }
+  return "triton";
+}
+
+Result<std::pair<DType, std::string>> ResolveDType(const Context& c) {
+  const std::string name = c.settings.dtype.value_or("auto");
+  if (name == "bfloat16") return std::pair(DType::kBF16, name);
+  if (name == "float16" || name == "half") return std::pair(DType::kF16, std::string("float16"));
+  if (name == "float32" || name == "float") return std::pair(DType::kF32, std::string("float32"));
+  if (name != "auto") {
+    return Fail(ErrorCode::kUsage, "--dtype " + Printable(name),
+                "expected auto, bfloat16, float16 or float32");
+  }
+  // auto: float32 checkpoints are loaded in half precision (vllm/config/model.py).
+  if (c.arch->dtype == DType::kF16) return std::pair(DType::kF16, std::string("float16"));
+  if (c.arch->dtype == DType::kF32 && c.gpu->capability > 0 && c.gpu->capability < 80) {
+    return std::pair(DType::kF16, std::string("float16"));
+  }
+  return std::pair(DType::kBF16, std::string("bfloat16"));
+}
+
+Status ResolveKvDType(const Context& c, Resolved* r) {
+  r->kv_cache_dtype = c.settings.kv_cache_dtype.value_or("auto");
+  const std::string& name = r->kv_cache_dtype;
+  static const std::set<std::string> fp8 = {"fp8", "fp8_e4m3", "fp8_e5m2"};
+  if (name == "auto") {
+    r->kv_element_bytes = BitsOf(r->dtype) / 8;
+  } else if (name == "bfloat16" || name == "float16") {
+    r->kv_element_bytes = 2;
+  } else if (fp8.contains(name)) {
+    r->kv_element_bytes = 1;
+  } else {
+    return Fail(ErrorCode::kUsage, "--kv-cache-dtype " + Printable(name),
+                "expected auto, bfloat16, float16, fp8, fp8_e4m3 or fp8_e5m2");
+  }
+  return {};
+}
+
+Status ResolveAttention(const Context& c, Resolved* r) {
+  const bool mla = c.arch->has_kind(AttentionKind::kMla);
+  Backend backend = mla ? DefaultMlaBackend(c.gpu->capability, r->kv_element_bytes == 1)
+                        : Backend{Is10x(c.gpu->capability) ? "FLASHINFER" : "FLASH_ATTN", 16};
+  if (c.settings.attention_backend) {
+    SHARDPLAN_ASSIGN_OR_RETURN(backend, FindBackend(*c.settings.attention_backend));
+  }
+  r->attention_backend = backend.name;
+  r->kernel_block = backend.block;
+  r->block_size = c.settings.block_size.value_or(backend.block);
+  if (r->block_size < 1 || r->block_size % backend.block != 0) {
+    return Fail(
+        ErrorCode::kUsage, fmt::format("--block-size {}", r->block_size),
+        fmt::format("expected a multiple of {}, what {} works in", backend.block, backend.name));
+  }
+  return {};
+}
+
+Status ResolveStateCache(const Context& c, Resolved* r, std::vector<Finding>* findings) {
+  r->prefix_caching = c.settings.enable_prefix_caching.value_or(true);
+  if (!c.arch->has_kind(AttentionKind::kKda)) return {};
+  std::string mode = c.settings.mamba_cache_mode.value_or("none");
+  if (mode != "none" && mode != "align" && mode != "all") {
+    return Fail(ErrorCode::kUsage, "--mamba-cache-mode " + Printable(mode),
+                "expected none, align or all");
+  }
+  if (!r->prefix_caching) {
+    if (mode != "none") {
+      findings->push_back({"kv.mamba_mode", Severity::kWarning, "--mamba-cache-mode " + mode,
+                           "has no effect without prefix caching; vLLM uses none",
+                           "drop one of the two flags"});
+    }
+    mode = "none";
+  } else if (mode == "all") {
+    findings->push_back({"kv.mamba_mode", Severity::kNote, "--mamba-cache-mode all",
+                         c.arch->name + " does not support it; vLLM falls back to align", ""});
+    mode = "align";
+  } else if (mode == "none") {
+    mode = "align";  // prefix caching turns none into align for hybrids
+  }
+  r->mamba_cache_mode = mode;
+  return {};
+}
+
+Status CheckRange(const char* flag, std::optional<int64_t> value) {
+  // Far above any real value, and low enough that no product of two of them leaves 64 bits.
+  constexpr int64_t kHighest = int64_t{1} << 31;
+  if (value && (*value < 1 || *value > kHighest)) {
+    return Fail(ErrorCode::kUsage, fmt::format("{} {}", flag, *value),
+                fmt::format("expected a number from 1 to {}", FormatCount(kHighest)));
+  }
+  return {};
+}
+
+bool UsesV2(const Context& c) {
+  if (c.profile->v2_runner == V2Runner::kAll) return true;
+  static const std::set<std::string> listed = {"DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM",
+                                               "KimiK3ForConditionalGeneration"};
+  return (c.arch->moe.experts == 0 && !c.arch->is_hybrid()) || listed.contains(c.arch->name);
+}
+
+}  // namespace
+
+BatchDefaults DefaultsForCard(const GpuSpec& gpu, const Profile& profile) {
+  const Bytes total = gpu.device_total.bytes.central;
+  if (total >= Bytes(profile.large_card_gib * kGiB)) return {16384, 1024};
+  const bool a100 = gpu.id.starts_with("a100");
+  if (total >= Bytes(70 * kGiB) && !a100) return {8192, 1024};
+  return {2048, 256};
+}
+
+std::vector<int64_t> CaptureSizes(int64_t max_num_seqs, int64_t max_num_batched_tokens,
+                                  int64_t cap) {
+  const int64_t top = std::min({max_num_seqs * 2, cap, max_num_batched_tokens});
+  std::vector<int64_t> sizes;
+  for (const int64_t size : {1, 2, 4}) {
+    if (size <= top) sizes.push_back(size);
+  }
+  for (int64_t size = 8; size < 256 && size <= top; size += 8) sizes.push_back(size);
+  for (int64_t size = 256; size <= top; size += 16) sizes.push_back(size);
+  if (max_num_batched_tokens <= top &&
+      std::find(sizes.begin(), sizes.end(), max_num_batched_tokens) == sizes.end()) {
+    sizes.push_back(max_num_batched_tokens);
+    std::sort(sizes.begin(), sizes.end());
+  }
+  return sizes;
+}
+
+Result<Resolved> ResolveSettings(const Context& c, std::vector<OptionValue>* defaults,
+                                 std::vector<Finding>* findings) {
+  Resolved r;
+  const EngineSettings& s = c.settings;
+  auto note = [&](const char* option, std::string value) {
+    defaults->emplace_back(option, std::move(value));
+  };
+  SHARDPLAN_RETURN_IF_ERROR(CheckRange("--max-model-len", s.max_model_len));
+  SHARDPLAN_RETURN_IF_ERROR(CheckRange("--max-num-seqs", s.max_num_seqs));
+  SHARDPLAN_RETURN_IF_ERROR(CheckRange("--max-num-batched-tokens", s.max_num_batched_tokens));
+
+  r.gpu_memory_utilization = s.gpu_memory_utilization.value_or(c.profile->gpu_memory_utilization);
+  if (!(r.gpu_memory_utilization > 0 && r.gpu_memory_utilization <= 1)) {
+    return Fail(ErrorCode::kUsage,
+                fmt::format("--gpu-memory-utilization {}", r.gpu_memory_utilization),
+                "expected a number above 0 and at most 1");
+  }
+  if (!s.gpu_memory_utilization) {
+    note("gpu-memory-utilization", fmt::format("{}", r.gpu_memory_utilization));
+  }
+  r.max_model_len = s.max_model_len.value_or(c.arch->max_positions);
+  if (!s.max_model_len && !s.max_model_len_auto) {
+    note("max-model-len", std::to_string(r.max_model_len));
+  }
+  if (r.max_model_len > c.arch->max_positions) {
+    findings->push_back(
+        {"window.max_positions", Severity::kError,
+         fmt::format("--max-model-len {}", r.max_model_len),
+         fmt::format("User-specified max_model_len ({}) is greater than the derived max_model_len "
+                     "(max_position_embeddings={})",
+                     r.max_model_len, c.arch->max_positions),
+         fmt::format("ask for at most {}", FormatCount(c.arch->max_positions))});
+  }
+
+  const BatchDefaults batch = DefaultsForCard(*c.gpu, *c.profile);
+  r.max_num_seqs = s.max_num_seqs.value_or(batch.max_num_seqs);
+  r.max_num_batched_tokens = s.max_num_batched_tokens.value_or(
+      std::min(batch.max_num_batched_tokens, r.max_num_seqs * r.max_model_len));
+  if (!s.max_num_batched_tokens) {
+    note("max-num-batched-tokens", std::to_string(r.max_num_batched_tokens));
+  }
+  if (!s.max_num_seqs) {
+    r.max_num_seqs = std::min(r.max_num_seqs, r.max_num_batched_tokens);
+    note("max-num-seqs", std::to_string(r.max_num_seqs));
+  }
+  if (r.max_num_batched_tokens < r.max_num_seqs) {
+    findings->push_back(
+        {"engine.batched_tokens", Severity::kError,
+         fmt::format("--max-num-batched-tokens {}", r.max_num_batched_tokens),
+         fmt::format("max_num_batched_tokens ({}) must be greater than or equal to max_num_seqs "
+                     "({}).",
+                     r.max_num_batched_tokens, r.max_num_seqs),
+         fmt::format("--max-num-seqs {}", r.max_num_batched_tokens)});
+  }
+
+  SHARDPLAN_ASSIGN_OR_RETURN(const auto dtype, ResolveDType(c));
+  r.dtype = dtype.first;
+  if (!s.dtype) note("dtype", dtype.second);
+  SHARDPLAN_RETURN_IF_ERROR(ResolveKvDType(c, &r));
+  if (!s.kv_cache_dtype) note("kv-cache-dtype", "auto (" + std::string(NameOf(r.dtype)) + ")");
+  SHARDPLAN_RETURN_IF_ERROR(ResolveAttention(c, &r));
+  if (!s.attention_backend) note("attention-backend", r.attention_backend);
+  if (!s.block_size) note("block-size", std::to_string(r.block_size));
+  SHARDPLAN_RETURN_IF_ERROR(ResolveStateCache(c, &r, findings));
+  if (!s.enable_prefix_caching) note("enable-prefix-caching", "true");
+  if (!r.mamba_cache_mode.empty() && !s.mamba_cache_mode) {
+    note("mamba-cache-mode", r.mamba_cache_mode);
+  }
+
+  const std::string moe = s.moe_backend.value_or("auto");
+  r.moe_backend = moe == "auto" ? DefaultMoeBackend(*c.arch, c.gpu->capability) : moe;
+  if (c.arch->moe.experts > 0) {
+    static const std::set<std::string> known = {"triton", "cutlass",           "deep_gemm",
+                                                "marlin", "flashinfer_trtllm", "flashinfer_cutlass",
+                                                "humming"};
+    if (!known.contains(r.moe_backend)) {
+      return Fail(ErrorCode::kUsage, "--moe-backend " + Printable(moe),
+                  "expected auto or one of " + JoinWithOr({known.begin(), known.end()}));
+    }
+    if (!s.moe_backend) note("moe-backend", "auto (" + r.moe_backend + ")");
+  }
+  r.v2_runner = UsesV2(c);
+
+  r.vision_on_device = c.arch->vision.present && !s.language_model_only;
+  const std::string encoder = s.mm_encoder_tp_mode.value_or("weights");
+  if (encoder != "weights" && encoder != "data") {
+    return Fail(ErrorCode::kUsage, "--mm-encoder-tp-mode " + Printable(encoder),
+                "expected weights or data");
+  }
+  r.vision_sharded = r.vision_on_device && encoder == "weights" && c.sizes.tp > 1 &&
+                     c.arch->vision.heads % c.sizes.tp == 0;
+  // Sequence-parallel MoE keeps shared experts whole on every rank; Kimi-K3 only without PP.
+  // Source: vllm/config/parallel.py:use_sequence_parallel_moe (d29f7f5c).
+  r.replicate_shared = c.sizes.expert_parallel && c.sizes.tp > 1 && c.sizes.dp > 1 &&
+                       (c.arch->family != "kimi-k3" || c.sizes.pp == 1);
+  // Kimi-K3 runs breakable graphs with compilation off: eager Python even with graphs on.
+  r.compiled = !s.enforce_eager && c.arch->attn_res_block == 0;
+  if (!s.enforce_eager) {
+    const int64_t cap = Is10x(c.gpu->capability) ? c.profile->capture_cap_sm10x : 512;
+    r.capture_sizes = CaptureSizes(r.max_num_seqs, r.max_num_batched_tokens, cap);
+  }
+  return r;
+}
+
+}  // namespace shardplan::vllm

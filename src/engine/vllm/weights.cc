@@ -1,0 +1,169 @@
+#include "engine/vllm/weights.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "shardplan/base/units.h"
+
+namespace shardplan::vllm {
+namespace {
+
+// Multiples to which the MXFP4 backends pad the per-rank intermediate size and the hidden width.
+// Source: fused_moe/oracle/mxfp4.py:mxfp4_round_up_hidden_size_and_intermediate_size (d29f7f5c).
+struct Tile {
+  int64_t intermediate = 1;
+  int64_t width = 1;
+};
+
+Tile TileOf(const Context& c) {
+  if (c.arch->quantization != "mxfp4") return {};
+  const std::string& backend = c.resolved.moe_backend;
+  if (backend == "marlin" || backend == "flashinfer_trtllm") return {128, 256};
+  if (backend == "deep_gemm" || backend == "flashinfer_cutlass") return {128, 128};
+  return {64, 1};
+}
+
+int64_t LayersWithMoe(const Architecture& arch, const StageRange& stage) {
+  return std::max<int64_t>(0, stage.end() - std::max(stage.first, arch.moe.first_dense));
+}
+
+bool HasFusedDecode(int capability) {
+  return capability == 90 || (capability >= 100 && capability <= 121);
+}
+
+}  // namespace
+
+ExpertPadding PadExpert(const Context& c) {
+  ExpertPadding p;
+  p.whole = c.arch->moe.intermediate;
+  p.unpadded = c.sizes.expert_parallel ? p.whole : p.whole / c.sizes.expert_ranks();
+  p.model_rule = p.unpadded;
+  // Kimi-K3 raises a slice below 256 to 256 (common/moe_padding.py); the older rule looked at the
+  // TP size alone.
+  const int64_t over =
+      c.profile->expert_padding_over == PaddingOver::kTp ? c.sizes.tp : c.sizes.expert_ranks();
+  if (c.arch->family == "kimi-k3" && !c.sizes.expert_parallel && over > 1 &&
+      p.whole / over < c.profile->expert_padding_min) {
+    p.model_rule = c.profile->expert_padding_min * over / c.sizes.expert_ranks();
+  }
+  p.padded = RoundUp(p.model_rule, TileOf(c).intermediate);
+  return p;
+}
+
+ShardingRules RulesFor(const Context& c, int64_t ep_rank) {
+  ShardingRules rules;
+  rules.sizes = c.sizes;
+  rules.vocabulary_multiple = c.profile->vocabulary_multiple;
+  rules.replicate_shared = c.resolved.replicate_shared;
+  rules.vision_on_device = c.resolved.vision_on_device;
+  rules.vision_sharded = c.resolved.vision_sharded;
+  const MoeShape& moe = c.arch->moe;
+  if (moe.experts > 0) {
+    rules.expert_intermediate = PadExpert(c).padded;
+    const int64_t width = moe.latent > 0 ? moe.latent : c.arch->hidden;
+    rules.expert_width = RoundUp(width, TileOf(c).width);
+    // Linear placement: the first E % EP ranks hold one more.
+    const int64_t ep = c.sizes.ep();
+    rules.local_experts = moe.experts / ep + (ep_rank < moe.experts % ep ? 1 : 0);
+  }
+  return rules;
+}
+
+std::vector<ExtraBytes> Buffers(const Context& c, const StageRange& stage, int64_t) {
+  const Architecture& a = *c.arch;
+  std::vector<ExtraBytes> out;
+  auto add = [&](std::string name, int64_t bytes, std::string rule, std::string source) {
+    if (bytes > 0)
+      out.push_back({std::move(name), Bytes(bytes), std::move(rule), std::move(source)});
+  };
+  if (a.rotary.dim > 0) {
+    // Positions are the model's, not the window's; YaRN keeps its table in fp32.
+    const int64_t element = a.rotary.yarn ? 4 : BitsOf(c.resolved.dtype) / 8;
+    add("rotary_emb.cos_sin_cache", a.rotary.positions * a.rotary.dim * element,
+        fmt::format("{} positions × {} × {} B, shared by the layers",
+                    FormatCount(a.rotary.positions), a.rotary.dim, element),
+        "public start-up logs count it as weights (v0.10 to v0.31)");
+  }
+  const int64_t kda = a.CountKind(AttentionKind::kKda, stage.first, stage.count);
+  if (kda > 0 && c.resolved.dtype == DType::kBF16 && HasFusedDecode(c.gpu->capability)) {
+    const int64_t width = a.kda.width() / c.sizes.tp;
+    add("self_attn.decode_conv1d_weight", kda * 3 * width * a.kda.conv_kernel * 4,
+        fmt::format("{} KDA layers: the convolution weights once more, for the fused decode kernel",
+                    kda),
+        "vllm/models/kimi_k3/nvidia/kda.py (d29f7f5c)");
+    add("self_attn.decode_norm_weight", kda * a.kda.head_dim * 4,
+        fmt::format("{} KDA layers × {} × 4 B", kda, a.kda.head_dim),
+        "vllm/models/kimi_k3/nvidia/kda.py (d29f7f5c)");
+  }
+  // q, k, v and probability scales of each attention layer; Kimi-K3 keeps a constant one besides.
+  const int64_t attention = stage.count - kda;
+  const int64_t scales = a.family == "kimi-k3" ? 5 : 4;
+  add("attention scales", attention * scales * 4,
+      fmt::format("{} attention layers × {} × 4 B", attention, scales),
+      "vllm/model_executor/layers/attention (d29f7f5c)");
+  if (c.sizes.ep() > 1) {
+    const int64_t layers = LayersWithMoe(a, stage);
+    add("experts._expert_map", layers * a.moe.experts * 4,
+        fmt::format("{} MoE layers × {} experts × int32", layers, a.moe.experts),
+        "vllm/model_executor/layers/fused_moe (d29f7f5c)");
+  }
+  if (c.resolved.vision_on_device) {
+    add("vision_tower.patch_embed.pos_emb.time_weight",
+        a.vision.time_positions * a.vision.hidden * 4, "temporal position table, fp32",
+        "vllm/models/kimi_k3 (d29f7f5c)");
+  }
+  return out;
+}
+
+std::vector<ExtraBytes> PostLoad(const Context& c, const StageRange& stage,
+                                 const DeviceWeights& weights) {
+  const Architecture& a = *c.arch;
+  std::vector<ExtraBytes> out;
+  // MLA absorbs kv_b_proj into the query and output projections. From an unquantized one these are
+  // views; a quantized one is dequantized once.
+  const int64_t mla = a.CountKind(AttentionKind::kMla, stage.first, stage.count);
+  if (mla > 0 && a.quantization == "fp8") {
+    const int64_t heads = a.heads / c.sizes.tp;
+    const int64_t bytes = mla * a.mla.kv_lora_rank * heads *
+                          (a.mla.nope_head_dim + a.mla.v_head_dim) * (BitsOf(c.resolved.dtype) / 8);
+    out.push_back({"W_UK_T, W_UV", Bytes(bytes),
+                   fmt::format("{} MLA layers: kv_b_proj of {} heads dequantized", mla, heads),
+                   "vllm/model_executor/layers/attention/mla_attention.py (d29f7f5c)"});
+  }
+  // FP8 MoE on Hopper sits above the tensor sum by about the expert scales.
+  if (a.quantization == "fp8" && c.gpu->capability == 90) {
+    Bytes scales;
+    for (int64_t layer = stage.first; layer < stage.end(); ++layer) {
+      for (const DeviceParam& param : weights.layer(layer).params) {
+        if (param.role == Role::kRoutedExpert && param.name.ends_with("_scale_inv")) {
+          scales += param.bytes;
+        }
+      }
+    }
+    if (scales > Bytes()) {
+      out.push_back({"expert scales, kernel layout", scales,
+                     "as if the block scales of the routed experts were kept twice",
+                     "public start-up logs of FP8 MoE models on Hopper (v0.19, v0.20)"});
+    }
+  }
+  // These backends keep a module-level workspace inside what "Model loading took" counts.
+  if (mla > 0 && (c.resolved.attention_backend == "FLASHINFER_MLA" ||
+                  c.resolved.attention_backend == "CUTLASS_MLA")) {
+    out.push_back({"MLA backend workspace", Bytes(128 * kMiB),
+                   "one 128 MiB workspace for " + c.resolved.attention_backend,
+                   "public start-up logs of Kimi-K2.5 on B200 and H200"});
+  }
+  return out;
+}
+
+TensorTable WithDType(const TensorTable& table, DType from, DType to) {
+  TensorTable out = table;
+  if (from == to) return out;
+  for (ModuleRow& row : out.rows) {
+    if (row.device_dtype == from) row.device_dtype = to;
+  }
+  return out;
+}
+
+}  // namespace shardplan::vllm

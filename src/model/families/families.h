@@ -1,0 +1,53 @@
+// What every family file provides, and the small vocabulary their tables are written in.
+#ifndef SHARDPLAN_MODEL_FAMILIES_FAMILIES_H_
+#define SHARDPLAN_MODEL_FAMILIES_FAMILIES_H_
+
+#include <string>
+#include <utility>
+
+#include "model/config_reader.h"
+#include "shardplan/model/family.h"
+
+namespace shardplan::families {
+
+// One entry point per file; registered in family.cc.
+Result<ModelSpec> BuildKimiK3(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildDeepseekV3(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildDense(ConfigReader& config, const Assumptions& assumptions);
+
+// "bfloat16" → BF16, from torch_dtype or dtype; BF16 when neither is there.
+DType ModelDType(ConfigReader& config);
+
+// The class name in "architectures"; empty when there is none.
+std::string ArchitectureName(ConfigReader& config);
+
+// Appends rows to a table; the names say what a row is. All rows take the model's dtype unless told
+// otherwise, and a layer set given once by `In`.
+class TableBuilder {
+ public:
+  TableBuilder(TensorTable* table, DType dtype) : table_(table), dtype_(dtype) {}
+
+  // Later rows belong to these layers / have this placement.
+  TableBuilder& In(LayerSet layers);
+  TableBuilder& At(Placement placement);
+
+  // A linear "<name>.weight" of [out, in] that becomes (part of) the engine's `param`.
+  ModuleRow& Linear(std::string name, std::string param, Role role, Split split, int64_t out,
+                    int64_t in, QuantFormat quant = {});
+  // One tensor called exactly `name`; its parameter has the same name unless given.
+  ModuleRow& Tensor(std::string name, std::string param, Role role, Split split, Shape shape);
+  // A norm's weight: "<name>.weight", replicated, [width].
+  ModuleRow& Norm(std::string name, std::string param, int64_t width, Role role = Role::kNorm);
+
+ private:
+  ModuleRow& Add(ModuleRow row);
+
+  TensorTable* table_;
+  DType dtype_;
+  LayerSet layers_;
+  Placement placement_ = Placement::kLayers;
+};
+
+}  // namespace shardplan::families
+
+#endif  // SHARDPLAN_MODEL_FAMILIES_FAMILIES_H_

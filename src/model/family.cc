@@ -1,0 +1,120 @@
+#include "shardplan/model/family.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "model/config_reader.h"
+#include "model/families/families.h"
+#include "shardplan/base/file.h"
+#include "shardplan/base/suggest.h"
+
+namespace shardplan {
+namespace {
+
+using BuildFunction = Result<ModelSpec> (*)(ConfigReader&, const Assumptions&);
+
+struct Family {
+  FamilyInfo info;
+  BuildFunction build;
+};
+
+// A new family is one file in families/ and one line here.
+const std::vector<Family>& Registry() {
+  static const std::vector<Family> registry = {
+      {{"deepseek-v3",
+        {"DeepseekV3ForCausalLM"},
+        "DeepSeek-V3, R1, V3.1; Kimi-K2 (MLA, FP8 blocks, MTP)"},
+       families::BuildDeepseekV3},
+      {{"dense",
+        {"LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"},
+        "Llama 2/3, Qwen2/2.5/3 dense (GQA)"},
+       families::BuildDense},
+      {{"kimi-k3",
+        {"KimiK3ForConditionalGeneration"},
+        "Kimi-K3 (KDA and MLA, latent MoE, attention residuals, vision tower)"},
+       families::BuildKimiK3},
+  };
+  return registry;
+}
+
+std::vector<std::string> KnownArchitectures() {
+  std::vector<std::string> names;
+  for (const Family& family : Registry()) {
+    for (const std::string_view name : family.info.architectures) names.emplace_back(name);
+  }
+  return names;
+}
+
+}  // namespace
+
+const std::vector<FamilyInfo>& Families() {
+  static const std::vector<FamilyInfo> infos = [] {
+    std::vector<FamilyInfo> out;
+    for (const Family& family : Registry()) out.push_back(family.info);
+    return out;
+  }();
+  return infos;
+}
+
+Status ParseAssumption(std::string_view text, Assumptions* out) {
+  const size_t equals = text.find('=');
+  const std::string_view key = text.substr(0, equals);
+  const std::string_view value =
+      equals == std::string_view::npos ? std::string_view() : text.substr(equals + 1);
+  const auto bad = [&](std::string_view expected) {
+    return Fail(ErrorCode::kUsage, fmt::format("--assume {}", Printable(text)),
+                fmt::format("expected {}", expected));
+  };
+  if (key == "mtp" || key == "mtp_embed") {
+    if (value != "true" && value != "false")
+      return bad(fmt::format("{}=true or {}=false", key, key));
+    (key == "mtp" ? out->mtp : out->mtp_embed) = value == "true";
+    return {};
+  }
+  if (key == "inv_freq") {
+    int64_t entries = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), entries);
+    if (error != std::errc() || end != value.data() + value.size() || entries < 1 ||
+        entries > 1 << 20) {
+      return bad("inv_freq=N, the entries of the rotary buffer");
+    }
+    out->inv_freq = entries;
+    return {};
+  }
+  return bad("one of mtp=BOOL, mtp_embed=BOOL, inv_freq=N");
+}
+
+Result<ModelSpec> BuildModelSpec(std::string_view config_text, const std::string& subject,
+                                 const Assumptions& assumptions) {
+  SHARDPLAN_ASSIGN_OR_RETURN(const nlohmann::json json, ParseConfigObject(config_text, subject));
+  ConfigReader config(json, subject);
+  const std::vector<std::string> names = config.StringListOr("architectures", {});
+  if (!config.ok()) return tl::unexpected(config.error());
+  if (names.empty()) {
+    return Fail(ErrorCode::kInvalidInput, subject,
+                "architectures: expected the model's class name, found nothing",
+                "is this a model's config.json?");
+  }
+  for (const Family& family : Registry()) {
+    for (const std::string_view known : family.info.architectures) {
+      if (names.front() != known) continue;
+      try {
+        SHARDPLAN_ASSIGN_OR_RETURN(ModelSpec spec, family.build(config, assumptions));
+        spec.arch.family = family.info.id;
+        Totals(spec.table);  // throws where the sizes leave 64 bits
+        return spec;
+      } catch (const SizeOverflow&) {
+        return Fail(ErrorCode::kInvalidInput, subject,
+                    "the sizes in this config multiply to more than 64 bits");
+      }
+    }
+  }
+  const std::vector<std::string> close = CloseNames(names.front(), KnownArchitectures());
+  return Fail(ErrorCode::kUnsupported, subject,
+              fmt::format("architecture '{}' is not known", Printable(names.front())),
+              close.empty() ? "`shardplan catalog families` lists the known ones"
+                            : fmt::format("did you mean {}?", JoinWithOr(close)));
+}
+
+}  // namespace shardplan

@@ -1,0 +1,328 @@
+#include "model/match.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "shardplan/base/file.h"
+#include "shardplan/base/units.h"
+
+namespace shardplan {
+namespace {
+
+enum class SlotKind : uint8_t { kNone, kLayer, kExpert, kBlock, kFixed };
+
+struct Slot {
+  SlotKind kind = SlotKind::kNone;
+  int32_t value = -1;  // of a fixed number
+};
+
+// One stored tensor of one row, and how many of its instances were seen.
+struct Candidate {
+  size_t row = 0;
+  size_t tensor = 0;
+  std::array<Slot, 3> slots;
+  int64_t expected = 0;
+  int64_t seen = 0;
+  int64_t other_dtype = 0;
+};
+
+struct PatternSlots {
+  std::string pattern;
+  std::array<Slot, 3> slots;
+};
+
+// "model.layers.{L}.mlp.experts.{E}.w1.weight" → its pattern and what each index stands for.
+PatternSlots SlotsOf(std::string_view name) {
+  PatternSlots out;
+  size_t used = 0;
+  size_t start = 0;
+  while (start <= name.size()) {
+    size_t end = name.find('.', start);
+    if (end == std::string_view::npos) end = name.size();
+    const std::string_view segment = name.substr(start, end - start);
+    Slot slot;
+    if (segment == "{L}") slot.kind = SlotKind::kLayer;
+    if (segment == "{E}") slot.kind = SlotKind::kExpert;
+    if (segment == "{B}") slot.kind = SlotKind::kBlock;
+    const bool number = !segment.empty() && segment.size() < 8 &&
+                        segment.find_first_not_of("0123456789") == std::string_view::npos;
+    if (number) {
+      slot.kind = SlotKind::kFixed;
+      slot.value = static_cast<int32_t>(std::stol(std::string(segment)));
+    }
+    if (start > 0) out.pattern += '.';
+    if (slot.kind != SlotKind::kNone && used < out.slots.size()) {
+      out.slots[used++] = slot;
+      out.pattern += "{}";
+    } else {
+      out.pattern += segment;
+    }
+    start = end + 1;
+  }
+  return out;
+}
+
+class Matcher {
+ public:
+  explicit Matcher(const TensorTable& table) : table_(table) {
+    for (size_t r = 0; r < table.rows.size(); ++r) {
+      const ModuleRow& row = table.rows[r];
+      std::vector<bool> member;
+      if (!row.layers.empty()) {
+        member.resize(static_cast<size_t>(row.layers.layers().back()) + 1);
+        for (const int64_t layer : row.layers.layers()) member[static_cast<size_t>(layer)] = true;
+      }
+      members_.push_back(std::move(member));
+      tensors_.push_back(StoredTensors(row));
+      for (size_t t = 0; t < tensors_[r].size(); ++t) {
+        PatternSlots slots = SlotsOf(row.name + tensors_[r][t].suffix);
+        by_pattern_[slots.pattern].push_back(candidates_.size());
+        candidates_.push_back({r, t, slots.slots, row.Count(), 0, 0});
+      }
+    }
+  }
+
+  // The candidate that explains a record, or nothing.
+  Candidate* Find(const std::vector<size_t>& ids, const NameIndices& indices) {
+    for (const size_t id : ids) {
+      if (Fits(candidates_[id], indices)) return &candidates_[id];
+    }
+    return nullptr;
+  }
+
+  const std::vector<size_t>& ForPattern(const std::string& pattern) const {
+    static const std::vector<size_t> none;
+    const auto it = by_pattern_.find(pattern);
+    return it == by_pattern_.end() ? none : it->second;
+  }
+
+  int64_t LayerOf(const Candidate& candidate, const NameIndices& indices) const {
+    for (size_t i = 0; i < indices.size(); ++i) {
+      if (candidate.slots[i].kind == SlotKind::kLayer) return indices[i];
+    }
+    return -1;
+  }
+
+  const StoredTensor& TensorOf(const Candidate& c) const { return tensors_[c.row][c.tensor]; }
+  const ModuleRow& RowOf(const Candidate& c) const { return table_.rows[c.row]; }
+  const std::vector<Candidate>& candidates() const { return candidates_; }
+
+ private:
+  bool Fits(const Candidate& candidate, const NameIndices& indices) const {
+    const ModuleRow& row = table_.rows[candidate.row];
+    for (size_t i = 0; i < indices.size(); ++i) {
+      const int32_t index = indices[i];
+      switch (candidate.slots[i].kind) {
+        case SlotKind::kNone:
+          if (index != -1) return false;
+          break;
+        case SlotKind::kLayer: {
+          const std::vector<bool>& member = members_[candidate.row];
+          if (index < 0 || static_cast<size_t>(index) >= member.size()) return false;
+          if (!member[static_cast<size_t>(index)]) return false;
+          break;
+        }
+        case SlotKind::kExpert:
+          if (index < 0 || index >= row.experts) return false;
+          break;
+        case SlotKind::kBlock:
+          if (index < 0 || index >= row.blocks) return false;
+          break;
+        case SlotKind::kFixed:
+          if (index != candidate.slots[i].value) return false;
+          break;
+      }
+    }
+    return true;
+  }
+
+  const TensorTable& table_;
+  std::vector<std::vector<bool>> members_;
+  std::vector<std::vector<StoredTensor>> tensors_;
+  std::vector<Candidate> candidates_;
+  std::unordered_map<std::string, std::vector<size_t>> by_pattern_;
+};
+
+// The first tensor of a candidate that no record names: for messages, so a slow search will do.
+std::string FirstMissing(const ModuleRow& row, const StoredTensor& tensor,
+                         const Inventory& inventory, const std::vector<TensorRecord>& records) {
+  std::vector<std::string> present;
+  for (const TensorRecord& record : records) present.push_back(inventory.NameOf(record));
+  std::sort(present.begin(), present.end());
+  std::string missing;
+  const std::vector<int64_t> layers =
+      row.layers.empty() ? std::vector<int64_t>{-1} : row.layers.layers();
+  for (const int64_t layer : layers) {
+    ForEachTensor(row, layer, [&](const std::string& name, const StoredTensor& stored) {
+      if (!missing.empty() || stored.suffix != tensor.suffix) return;
+      if (!std::binary_search(present.begin(), present.end(), name)) missing = name;
+    });
+    if (!missing.empty()) break;
+  }
+  return missing;
+}
+
+// Every required tensor was seen as often as the table has it; optional rows all or not at all.
+Status CheckComplete(Matcher& matcher, const Inventory& inventory,
+                     const std::vector<TensorRecord>& records, const std::string& config,
+                     std::vector<bool>* row_present) {
+  int64_t missing = 0;
+  const Candidate* first = nullptr;
+  for (const Candidate& candidate : matcher.candidates()) {
+    if (candidate.seen == candidate.expected) continue;
+    const ModuleRow& row = matcher.RowOf(candidate);
+    if (row.optional && candidate.seen == 0) {
+      (*row_present)[candidate.row] = false;
+      continue;
+    }
+    missing += candidate.expected - candidate.seen;
+    if (!first) first = &candidate;
+  }
+  if (!first) return {};
+  const std::string name =
+      FirstMissing(matcher.RowOf(*first), matcher.TensorOf(*first), inventory, records);
+  return Fail(
+      ErrorCode::kInvalidInput, Printable(inventory.path),
+      fmt::format("{} implies {} that the checkpoint does not have, first '{}'", config,
+                  missing == 1 ? "a tensor" : fmt::format("{} tensors", FormatCount(missing)),
+                  Printable(name)),
+      "config and weights are of different models, or the download is incomplete");
+}
+
+bool IsLeftover(std::string_view pattern) { return pattern.ends_with("rotary_emb.inv_freq"); }
+
+struct Unknown {
+  int64_t tensors = 0;
+  Bytes bytes;
+  std::string first;
+};
+
+void Count(Unknown* unknown, const TensorRecord& record, const Inventory& inventory) {
+  if (unknown->tensors++ == 0) unknown->first = inventory.NameOf(record);
+  unknown->bytes += Bytes(record.end - record.begin);
+}
+
+void ReportOddities(const Matcher& matcher, const Unknown& unknown, const Unknown& leftover,
+                    std::vector<Finding>* findings) {
+  if (unknown.tensors > 0) {
+    findings->push_back(
+        {"model.unknown_tensors", Severity::kWarning, Printable(unknown.first),
+         fmt::format("{} tensors ({}) are not part of this architecture; they are counted in the "
+                     "files and loaded on no card",
+                     FormatCount(unknown.tensors), FormatAuto(unknown.bytes)),
+         "check that config.json belongs to these weights"});
+  }
+  if (leftover.tensors > 0) {
+    findings->push_back({"model.leftover_tensors", Severity::kNote, Printable(leftover.first),
+                         fmt::format("{} stored rotary buffers ({}) are loaded by no engine",
+                                     FormatCount(leftover.tensors), FormatAuto(leftover.bytes)),
+                         ""});
+  }
+  int64_t other = 0;
+  const Candidate* first = nullptr;
+  for (const Candidate& candidate : matcher.candidates()) {
+    if (candidate.other_dtype > 0 && !first) first = &candidate;
+    other += candidate.other_dtype;
+  }
+  if (first) {
+    findings->push_back(
+        {"model.dtype_differs", Severity::kNote, matcher.RowOf(*first).name,
+         fmt::format("{} tensors are stored in another dtype than the config implies; the file's "
+                     "counts for the file, the engine creates its own on the card",
+                     FormatCount(other)),
+         ""});
+  }
+}
+
+}  // namespace
+
+Result<MatchReport> MatchHeaders(const TensorTable& table, const Inventory& inventory,
+                                 const std::string& config, bool allow_part) {
+  Matcher matcher(table);
+  MatchReport report;
+  report.row_present.assign(table.rows.size(), true);
+  report.shard_use.resize(inventory.shards.size());
+  std::vector<std::vector<bool>> shard_layers(inventory.shards.size());
+  std::vector<const std::vector<size_t>*> ids;
+  for (const std::string& pattern : inventory.patterns) ids.push_back(&matcher.ForPattern(pattern));
+  std::vector<int64_t> elements;
+  for (const Shape& shape : inventory.shapes) elements.push_back(shape.Elements());
+
+  Unknown unknown, leftover;
+  for (const TensorRecord& record : inventory.tensors) {
+    report.totals.tensors += 1;
+    report.totals.elements = internal::CheckedAdd(report.totals.elements, elements[record.shape]);
+    report.totals.payload += Bytes(record.end - record.begin);
+    ShardUse& use = report.shard_use[static_cast<size_t>(record.shard)];
+    Candidate* candidate = matcher.Find(*ids[record.pattern], record.indices);
+    if (!candidate) {
+      const bool is_leftover = IsLeftover(inventory.patterns[record.pattern]);
+      Count(is_leftover ? &leftover : &unknown, record, inventory);
+      report.totals.parameters += elements[record.shape];
+      use.outside_stack = true;  // what nobody can place stays with every stage
+      continue;
+    }
+    const StoredTensor& tensor = matcher.TensorOf(*candidate);
+    const Shape& shape = inventory.shapes[record.shape];
+    if (shape != tensor.shape) {
+      return Fail(ErrorCode::kInvalidInput, Printable(inventory.NameOf(record)),
+                  fmt::format("{} implies shape {}, the header says {}", config,
+                              tensor.shape.ToString(), shape.ToString()),
+                  "config and weights are of different models");
+    }
+    candidate->seen += 1;
+    if (record.dtype != tensor.dtype) candidate->other_dtype += 1;
+    report.totals.parameters += tensor.parameters;
+
+    const ModuleRow& row = matcher.RowOf(*candidate);
+    const int64_t layer = matcher.LayerOf(*candidate, record.indices);
+    if (row.placement == Placement::kLayers) {
+      std::vector<bool>& layers = shard_layers[static_cast<size_t>(record.shard)];
+      if (layers.size() <= static_cast<size_t>(layer))
+        layers.resize(static_cast<size_t>(layer) + 1);
+      layers[static_cast<size_t>(layer)] = true;
+      continue;
+    }
+    use.first_stage |= row.placement == Placement::kFirstStage;
+    use.last_stage |= row.placement == Placement::kLastStage;
+    use.every_stage |= row.placement == Placement::kEveryStage;
+    use.outside_stack |= row.role != Role::kLeftover;
+  }
+  const Status complete =
+      CheckComplete(matcher, inventory, inventory.tensors, config, &report.row_present);
+  if (!complete) {
+    if (!allow_part) return tl::unexpected(complete.error());
+    report.complete = false;
+  }
+  for (size_t s = 0; s < shard_layers.size(); ++s) {
+    for (size_t layer = 0; layer < shard_layers[s].size(); ++layer) {
+      if (shard_layers[s][layer]) {
+        report.shard_use[s].layers.push_back(static_cast<int64_t>(layer));
+      }
+    }
+  }
+  ReportOddities(matcher, unknown, leftover, &report.findings);
+  return report;
+}
+
+Status MatchIndex(const TensorTable& table, const Inventory& inventory, const std::string& config) {
+  Matcher matcher(table);
+  std::vector<bool> row_present(table.rows.size(), true);
+  for (const TensorRecord& record : inventory.index_names) {
+    const std::string& pattern = inventory.patterns[record.pattern];
+    Candidate* candidate = matcher.Find(matcher.ForPattern(pattern), record.indices);
+    if (candidate) {
+      candidate->seen += 1;
+    } else if (!IsLeftover(pattern)) {
+      return Fail(ErrorCode::kInvalidInput, Printable(inventory.NameOf(record)),
+                  fmt::format("listed in the index, but {} implies no such tensor", config),
+                  "config and index are of different models");
+    }
+  }
+  return CheckComplete(matcher, inventory, inventory.index_names, config, &row_present);
+}
+
+}  // namespace shardplan

@@ -1,0 +1,101 @@
+#include "shardplan/model/model.h"
+
+#include <fmt/format.h>
+
+#include "model/match.h"
+#include "shardplan/base/file.h"
+#include "shardplan/base/units.h"
+
+namespace shardplan {
+namespace {
+
+constexpr Bytes kMaxConfig(16 * kMiB);
+
+void DropAbsentRows(const std::vector<bool>& present, const Architecture& arch, Model* model) {
+  std::vector<ModuleRow> kept;
+  bool draft_absent = false;
+  for (size_t i = 0; i < model->table.rows.size(); ++i) {
+    ModuleRow& row = model->table.rows[i];
+    if (present[i]) {
+      kept.push_back(std::move(row));
+    } else {
+      draft_absent |= row.role == Role::kDraft;
+    }
+  }
+  model->table.rows = std::move(kept);
+  if (draft_absent) {
+    model->findings.push_back(
+        {"model.mtp_absent", Severity::kNote, "num_nextn_predict_layers",
+         fmt::format("the config announces {} multi-token-prediction layer(s), the checkpoint "
+                     "stores none",
+                     arch.mtp_layers),
+         ""});
+  }
+}
+
+}  // namespace
+
+Result<Model> LoadModel(const std::string& path, const Assumptions& assumptions,
+                        const OpenOptions& options) {
+  Model model;
+  model.source = path;
+  SHARDPLAN_ASSIGN_OR_RETURN(model.inventory, OpenCheckpoint(path, options));
+  Inventory& inventory = model.inventory;
+  if (inventory.config_path.empty()) {
+    return Fail(ErrorCode::kInvalidInput, Printable(path),
+                "expected a config.json beside the weights, found none",
+                "the architecture cannot be told without it; copy the model's config.json here");
+  }
+  SHARDPLAN_ASSIGN_OR_RETURN(const std::string text,
+                             ReadTextFile(inventory.config_path, kMaxConfig));
+  const std::string config = Printable(inventory.config_path);
+  SHARDPLAN_ASSIGN_OR_RETURN(ModelSpec spec, BuildModelSpec(text, config, assumptions));
+  model.arch = std::move(spec.arch);
+  model.table = std::move(spec.table);
+  model.findings = std::move(spec.findings);
+  for (Finding& finding : inventory.findings) model.findings.push_back(std::move(finding));
+  inventory.findings.clear();
+
+  try {
+    if (inventory.has_headers) {
+      // One shard of several confirms what it holds; the rest is derived.
+      const bool single = inventory.kind == SourceKind::kSingleShard;
+      SHARDPLAN_ASSIGN_OR_RETURN(MatchReport report,
+                                 MatchHeaders(model.table, inventory, config, single));
+      for (Finding& finding : report.findings) model.findings.push_back(std::move(finding));
+      if (report.complete) {
+        model.totals = report.totals;
+        model.shard_use = std::move(report.shard_use);
+        model.shape_basis = Basis::kExact;
+        DropAbsentRows(report.row_present, model.arch, &model);
+      } else {
+        model.totals = Totals(model.table);
+        model.findings.push_back(
+            {"model.single_shard", Severity::kNote, Printable(path),
+             "one shard of several: what it holds agrees with the config, the rest is derived by "
+             "the family's rules",
+             "plan the directory to have every header read"});
+      }
+    } else {
+      if (inventory.has_index) {
+        SHARDPLAN_RETURN_IF_ERROR(MatchIndex(model.table, inventory, config));
+      }
+      model.totals = Totals(model.table);
+      model.findings.push_back(
+          {"model.shapes_derived", Severity::kNote, Printable(path),
+           "no shard headers here: names, dtypes and shapes are derived from the config by the "
+           "family's rules",
+           "plan the downloaded directory to have them read from the headers"});
+    }
+  } catch (const SizeOverflow&) {
+    return Fail(ErrorCode::kInvalidInput, Printable(path),
+                "the sizes in this checkpoint add up to more than 64 bits");
+  }
+  inventory.tensors.clear();
+  inventory.tensors.shrink_to_fit();
+  inventory.index_names.clear();
+  inventory.index_names.shrink_to_fit();
+  return model;
+}
+
+}  // namespace shardplan

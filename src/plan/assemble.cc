@@ -1,0 +1,288 @@
+#include "plan/assemble.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "engine/vllm/kv_cache.h"
+#include "plan/notes.h"
+#include "plan/stage.h"
+#include "shardplan/base/units.h"
+
+namespace shardplan {
+namespace {
+
+// A rank's class: its stage, and whether it holds one of the experts left over by an uneven split.
+using ClassKey = std::pair<int64_t, int64_t>;
+
+struct Classes {
+  std::map<int64_t, DeviceWeights> weights;         // by number of local experts
+  std::map<ClassKey, StageEvaluation> evaluations;  // by stage and number of local experts
+};
+
+Classes EvaluateClasses(const Prepared& p, const Model& model,
+                        const std::vector<RankPlace>& places) {
+  Classes classes;
+  for (const RankPlace& place : places) {
+    const ShardingRules rules = vllm::RulesFor(p.context, place.ep_rank);
+    auto [it, is_new] = classes.weights.try_emplace(rules.local_experts);
+    if (is_new) it->second = ComputeDeviceWeights(model.arch, p.table, rules);
+    const ClassKey key(place.stage, rules.local_experts);
+    if (!classes.evaluations.contains(key)) {
+      classes.evaluations.emplace(
+          key, EvaluateStage(p, model, it->second, place.stage, rules.local_experts));
+    }
+  }
+  return classes;
+}
+
+enum class End { kLow, kCentral, kHigh };  // which end of the ranges the others are at
+
+// KV bytes of the fullest class of each stage. The others' cheap end leaves the most.
+std::vector<Bytes> AvailableByStage(const Classes& classes, size_t stages, End end) {
+  std::vector<Bytes> available(stages);
+  std::vector<bool> seen(stages, false);
+  for (const auto& [key, evaluation] : classes.evaluations) {
+    const auto stage = static_cast<size_t>(key.first);
+    const Range& kv = evaluation.kv_available;
+    const Bytes bytes = end == End::kLow ? kv.high : end == End::kHigh ? kv.low : kv.central;
+    available[stage] = seen[stage] ? std::min(available[stage], bytes) : bytes;
+    seen[stage] = true;
+  }
+  return available;
+}
+
+Bytes At(const Range& range, End end) {
+  return end == End::kLow ? range.low : end == End::kHigh ? range.high : range.central;
+}
+
+// Whether every rank admits what was asked for, starts, and loads.
+Verdict Judge(const Prepared& p, const Classes& classes, const vllm::KvLayout& layout, End end) {
+  const std::vector<Bytes> available = AvailableByStage(classes, p.context.stages.size(), end);
+  for (size_t stage = 0; stage < available.size(); ++stage) {
+    const Bytes needed =
+        vllm::NeededBytes(layout, stage, p.context.resolved.max_model_len,
+                          p.deployment.require_concurrency, p.context.profile->null_block_reserved);
+    if (available[stage] < needed || available[stage] <= Bytes()) return Verdict::kDoesNotFit;
+  }
+  const Bytes capacity = p.gpu.cuda_visible.bytes.central;
+  const Bytes total = p.gpu.device_total.bytes.central;
+  for (const auto& [key, e] : classes.evaluations) {
+    if (At(e.outside, end) > total - e.budget) return Verdict::kDoesNotFit;
+    if (At(e.load_peak, end) > capacity) return Verdict::kDoesNotFit;
+  }
+  return Verdict::kFits;
+}
+
+// The account at which the budget is used up, counting in the order in which the engine fills it.
+Account BlamedAccount(const StageEvaluation& e) {
+  Bytes used;
+  for (const Account account : {Account::kWeights, Account::kCommunication, Account::kWorkspace,
+                                Account::kActivations, Account::kCudaGraphs}) {
+    for (const Entry& entry : e.entries) {
+      if (entry.account == account && entry.in_budget) used += entry.bytes.central;
+    }
+    if (used > e.budget) return account;
+  }
+  return Account::kKvCache;
+}
+
+// The largest account outside the budget: what to look at when that side is short.
+Account LargestOutside(const StageEvaluation& e) {
+  const Entry* largest = nullptr;
+  for (const Entry& entry : e.entries) {
+    if (entry.in_budget || entry.account == Account::kDriverReserved) continue;
+    if (!largest || entry.bytes.central > largest->bytes.central) largest = &entry;
+  }
+  return largest ? largest->account : Account::kCudaContext;
+}
+
+RankPlan MakeRank(const Prepared& p, const StageEvaluation& e, const RankPlace& place,
+                  const vllm::KvLayout& layout, const KvPlan& kv) {
+  RankPlan rank;
+  rank.place = place;
+  rank.numa_node =
+      p.placement.numa_of_gpu.empty() ? 0 : p.placement.numa_of_gpu[static_cast<size_t>(place.gpu)];
+  rank.device_total = p.gpu.device_total.bytes.central;
+  rank.capacity = p.gpu.cuda_visible.bytes.central;
+  rank.budget = e.budget;
+  rank.weights = e.resident;
+  rank.offloaded = e.offload.bytes;
+  rank.pinned_allocated = e.offload.pinned;
+  rank.detail = e.detail;
+  rank.kv_available = e.kv_available;
+  const auto stage = static_cast<size_t>(place.stage);
+  rank.bytes_per_block = layout.bytes_per_block[stage];
+  rank.headroom =
+      e.kv_available.central - vllm::NeededBytes(layout, stage, p.context.resolved.max_model_len,
+                                                 p.deployment.require_concurrency,
+                                                 p.context.profile->null_block_reserved);
+  rank.load_peak = e.load_peak.central;
+  Ledger ledger(rank.device_total, rank.capacity, rank.budget);
+  for (const Entry& entry : e.entries) ledger.Add(entry);
+  ledger.Add({Account::kKvCache, true,
+              Range(rank.bytes_per_block * kv.num_blocks_low, rank.bytes_per_block * kv.num_blocks,
+                    rank.bytes_per_block * kv.num_blocks_high),
+              Basis::kDerived,
+              fmt::format("{} blocks × {}, the least of all ranks", FormatCount(kv.num_blocks),
+                          FormatBytes(rank.bytes_per_block))});
+  ledger.Close();
+  rank.ledger = std::move(ledger);
+  return rank;
+}
+
+KvPlan MakeKv(const Prepared& p, const Classes& classes, const vllm::KvLayout& layout) {
+  const vllm::Resolved& r = p.context.resolved;
+  const size_t stages = p.context.stages.size();
+  KvPlan kv;
+  kv.dtype = r.kv_cache_dtype;
+  kv.block_tokens = layout.block_tokens * layout.dcp;
+  kv.page = layout.page;
+  kv.bytes_per_block_by_stage = layout.bytes_per_block;
+  kv.bytes_per_block =
+      *std::max_element(layout.bytes_per_block.begin(), layout.bytes_per_block.end());
+  for (const StageRange& stage : p.context.stages) {
+    kv.attention_layers_by_stage.push_back(
+        stage.count - p.context.arch->CountKind(AttentionKind::kKda, stage.first, stage.count));
+  }
+  auto capacity = [&](End end) {
+    return vllm::ComputeCapacity(layout, AvailableByStage(classes, stages, end), r.max_model_len);
+  };
+  const vllm::KvCapacity central = capacity(End::kCentral);
+  kv.num_blocks = central.num_blocks;
+  kv.num_blocks_low = capacity(End::kHigh).num_blocks;
+  kv.num_blocks_high = capacity(End::kLow).num_blocks;
+  kv.blocks_per_request = central.blocks_per_request;
+  kv.max_concurrency = central.max_concurrency;
+  kv.tokens = central.tokens;
+  kv.full_window_requests = static_cast<int64_t>(central.max_concurrency);
+  if (p.deployment.typical_tokens) {
+    const int64_t blocks =
+        layout.BlocksPerRequest(std::min(*p.deployment.typical_tokens, r.max_model_len));
+    kv.typical_concurrency =
+        static_cast<double>(kv.num_blocks) / static_cast<double>(std::max<int64_t>(1, blocks));
+  }
+  return kv;
+}
+
+void FillLimiting(const Prepared& p, const Classes& classes, Plan* plan) {
+  const RankPlan* fullest = nullptr;
+  for (const RankPlan& rank : plan->ranks) {
+    if (!fullest || rank.headroom < fullest->headroom) fullest = &rank;
+  }
+  const ShardingRules rules = vllm::RulesFor(p.context, fullest->place.ep_rank);
+  const StageEvaluation& e = classes.evaluations.at({fullest->place.stage, rules.local_experts});
+  if (fullest->headroom < Bytes() || e.kv_available.central <= Bytes()) {
+    plan->limiting = {fullest->place.rank, BlamedAccount(e), -fullest->headroom};
+    return;
+  }
+  // The budget holds; what the engine never counts, or loading, does not.
+  for (const RankPlan& rank : plan->ranks) {
+    const int64_t experts = vllm::RulesFor(p.context, rank.place.ep_rank).local_experts;
+    const StageEvaluation& own = classes.evaluations.at({rank.place.stage, experts});
+    const Bytes outside = own.outside.central - (rank.device_total - rank.budget);
+    const Bytes load = own.load_peak.central - rank.capacity;
+    if (outside > Bytes() || load > Bytes()) {
+      plan->limiting = {rank.place.rank, outside >= load ? LargestOutside(own) : Account::kWeights,
+                        std::max(outside, load)};
+      return;
+    }
+  }
+}
+
+void FillActivations(const Prepared& p, Plan* plan, const Classes& classes) {
+  for (const auto& [key, e] : classes.evaluations) {
+    if (!plan->activations.empty() && plan->activations.back().stage == key.first) continue;
+    ActivationPlan activation;
+    activation.stage = key.first;
+    activation.peak = e.activation.bytes;
+    activation.binding = e.activation.binding;
+    activation.flag = e.activation.flag;
+    activation.per_token = e.activation.per_token;
+    for (const vllm::Phase& phase : e.activation.phases) {
+      activation.phases.emplace_back(phase.name, phase.bytes);
+    }
+    plan->activations.push_back(std::move(activation));
+  }
+  (void)p;
+}
+
+void FillHeader(const Environment& env, const Prepared& p, Plan* plan) {
+  const Model& model = *env.model;
+  plan->source = model.source;
+  plan->architecture = model.arch.name;
+  plan->family = model.arch.family;
+  plan->totals = model.totals;
+  if (model.inventory.has_headers && model.shape_basis == Basis::kExact) {
+    plan->file_bytes = model.inventory.file_bytes;
+  }
+  plan->shape_basis = model.shape_basis;
+  plan->engine = p.deployment.engine;
+  plan->engine_version = env.profile.version;
+  plan->defaults = p.defaults;
+  plan->sizes = p.deployment.sizes;
+  plan->stages = p.context.stages;
+  plan->gpu = p.gpu.id;
+  plan->gpu_name = p.gpu.name;
+  plan->nodes = p.placement.nodes;
+  plan->gpus_per_node = p.placement.gpus_per_node;
+  plan->even_share = MakeEvenShare(p, model);
+  plan->findings = model.findings;
+  plan->findings.insert(plan->findings.end(), p.findings.begin(), p.findings.end());
+}
+
+}  // namespace
+
+Result<Plan> Assemble(const Environment& env, const Deployment& deployment, bool brief) {
+  const Model& model = *env.model;
+  Prepared p;
+  SHARDPLAN_RETURN_IF_ERROR(Prepare(env, deployment, &p));
+  Plan plan;
+  FillHeader(env, p, &plan);
+  if (!p.legal) {
+    SortFindings(plan.findings);
+    return plan;
+  }
+  const std::vector<RankPlace> places = PlaceRanks(deployment.sizes, p.placement.ranks_per_node);
+  const Classes classes = EvaluateClasses(p, model, places);
+  const vllm::KvLayout layout = vllm::MakeKvLayout(p.context);
+  if (deployment.settings.max_model_len_auto) {
+    // --max-model-len auto: the engine's own binary search, down from the model's maximum.
+    const int64_t window = vllm::LargestWindow(
+        layout, AvailableByStage(classes, p.context.stages.size(), End::kCentral),
+        model.arch.max_positions, env.profile.null_block_reserved);
+    p.context.resolved.max_model_len = std::max<int64_t>(window, 1);
+  }
+  plan.kv = MakeKv(p, classes, layout);
+  for (const RankPlace& place : places) {
+    const int64_t experts = vllm::RulesFor(p.context, place.ep_rank).local_experts;
+    plan.ranks.push_back(
+        MakeRank(p, classes.evaluations.at({place.stage, experts}), place, layout, *plan.kv));
+  }
+  plan.window.max_model_len = p.context.resolved.max_model_len;
+  plan.window.output_tokens = deployment.output_tokens;
+  if (deployment.output_tokens) {
+    plan.window.max_input_tokens = plan.window.max_model_len - *deployment.output_tokens;
+  }
+  plan.verdict = Judge(p, classes, layout, End::kCentral);
+  plan.verdict_low = Judge(p, classes, layout, End::kLow);
+  plan.verdict_high = Judge(p, classes, layout, End::kHigh);
+  FillActivations(p, &plan, classes);
+  if (plan.verdict != Verdict::kFits) FillLimiting(p, classes, &plan);
+  const std::vector<Finding> refusals = EngineRefusals(p, layout, plan);
+  plan.findings.insert(plan.findings.end(), refusals.begin(), refusals.end());
+  if (HasError(refusals)) plan.verdict = plan.verdict_high = Verdict::kDoesNotFit;
+  if (!brief) {
+    for (Finding& note : ExplainingNotes(env, p, layout, plan)) {
+      plan.findings.push_back(std::move(note));
+    }
+    plan.host = PlanHost(p, plan.ranks);
+    plan.files = PlanFiles(p, model, plan.ranks);
+    plan.launch = PlanLaunch(p, model);
+  }
+  SortFindings(plan.findings);
+  return plan;
+}
+
+}  // namespace shardplan

@@ -1,0 +1,40 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plan/assemble.h"
+#include "plan/fixes.h"
+#include "shardplan/base/units.h"
+#include "shardplan/plan/plan.h"
+
+namespace shardplan {
+
+std::string_view ToString(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kFits:
+      return "fits";
+    case Verdict::kDoesNotFit:
+      return "does_not_fit";
+    case Verdict::kIllegal:
+      return "illegal";
+  }
+  return "illegal";
+}
+
+Result<Plan> EvaluatePlan(const Model& model, const Catalog& catalog, const ConfigStore& store,
+                          const Deployment& deployment) {
+  SHARDPLAN_ASSIGN_OR_RETURN(const Environment env,
+                             MakeEnvironment(model, catalog, store, deployment));
+  SHARDPLAN_ASSIGN_OR_RETURN(Plan plan, Assemble(env, deployment, /*brief=*/false));
+  if (plan.verdict != Verdict::kDoesNotFit) return plan;
+  // Every way out, on each finding that has none of its own.
+  const std::vector<std::string> fixes = DescribeFixes(env, deployment);
+  const std::string text = fixes.empty() ? "nothing nearby fits: fewer tokens, more or larger cards"
+                                         : fmt::format("{}", fmt::join(fixes, "; or "));
+  for (Finding& finding : plan.findings) {
+    if (finding.severity == Severity::kError && finding.fix.empty()) finding.fix = text;
+  }
+  return plan;
+}
+
+}  // namespace shardplan

@@ -1,0 +1,85 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/vllm/weights.h"
+#include "plan/prepare.h"
+#include "shardplan/base/units.h"
+#include "shardplan/plan/plan.h"
+
+namespace shardplan {
+namespace {
+
+// The same parameter in several layers is one item with a count.
+void AddParam(std::vector<WeightItem>* items, const std::string& name, const DeviceParam& param,
+              Basis basis, int64_t repeats) {
+  const auto it = std::find_if(items->begin(), items->end(), [&](const WeightItem& item) {
+    return item.name == name && item.shape == param.shape.ToString() && item.rule == param.rule;
+  });
+  if (it != items->end()) {
+    it->count += repeats;
+    it->bytes += param.bytes;
+    return;
+  }
+  WeightItem item;
+  item.name = name;
+  item.rule = param.rule;
+  item.shape = param.shape.ToString();
+  item.count = repeats;
+  item.bytes = param.bytes;
+  item.basis = basis;
+  item.source = fmt::format("{}, {}", ToString(param.role), NameOf(param.dtype));
+  items->push_back(std::move(item));
+}
+
+}  // namespace
+
+Result<std::vector<WeightItem>> ExplainWeights(const Model& model, const Catalog& catalog,
+                                               const ConfigStore& store,
+                                               const Deployment& deployment, int64_t rank) {
+  SHARDPLAN_ASSIGN_OR_RETURN(const Environment env,
+                             MakeEnvironment(model, catalog, store, deployment));
+  Prepared p;
+  SHARDPLAN_RETURN_IF_ERROR(Prepare(env, deployment, &p));
+  if (!p.legal) {
+    for (const Finding& finding : p.findings) {
+      if (finding.severity == Severity::kError) {
+        return Fail(ErrorCode::kUsage, finding.subject, finding.message, finding.fix);
+      }
+    }
+  }
+  if (rank < 0 || rank >= deployment.sizes.world()) {
+    return Fail(ErrorCode::kUsage, fmt::format("--rank {}", rank),
+                fmt::format("expected a rank from 0 to {}", deployment.sizes.world() - 1));
+  }
+  const RankPlace place =
+      PlaceRanks(deployment.sizes, p.placement.ranks_per_node)[static_cast<size_t>(rank)];
+  const DeviceWeights weights =
+      ComputeDeviceWeights(model.arch, p.table, vllm::RulesFor(p.context, place.ep_rank));
+  const StageRange& stage = p.context.stages[static_cast<size_t>(place.stage)];
+  std::vector<WeightItem> items;
+  const Basis basis = model.shape_basis;
+  auto outside = [&](const std::vector<DeviceParam>& params) {
+    for (const DeviceParam& param : params) AddParam(&items, param.name, param, basis, 1);
+  };
+  if (place.stage == 0) outside(weights.first_stage);
+  const std::string prefix = model.table.layer_prefix;
+  const std::string shown = prefix.substr(0, prefix.find("{L}")) + "*.";
+  for (int64_t layer = stage.first; layer < stage.end(); ++layer) {
+    for (const DeviceParam& param : weights.layer(layer).params) {
+      AddParam(&items, shown + param.name, param, basis, 1);
+    }
+  }
+  if (place.stage + 1 == deployment.sizes.pp) outside(weights.last_stage);
+  outside(weights.every_stage);
+  auto extras = [&](const std::vector<vllm::ExtraBytes>& list) {
+    for (const vllm::ExtraBytes& extra : list) {
+      items.push_back({extra.name, extra.rule, "", 1, extra.bytes, Basis::kDerived, extra.source});
+    }
+  };
+  extras(vllm::Buffers(p.context, stage, 0));
+  extras(vllm::PostLoad(p.context, stage, weights));
+  return items;
+}
+
+}  // namespace shardplan

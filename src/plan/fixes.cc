@@ -1,0 +1,134 @@
+#include "plan/fixes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plan/assemble.h"
+#include "shardplan/base/units.h"
+
+namespace shardplan {
+namespace {
+
+std::optional<Plan> Evaluated(const Environment& env, const Deployment& deployment) {
+  Result<Plan> plan = Assemble(env, deployment, /*brief=*/true);
+  if (!plan) return std::nullopt;
+  return std::move(*plan);
+}
+
+bool Fits(const Environment& env, const Deployment& deployment) {
+  const std::optional<Plan> plan = Evaluated(env, deployment);
+  return plan && plan->verdict == Verdict::kFits;
+}
+
+// The smallest value in (low, high] for which `fits` holds, given that it holds for `high` and that
+// it is monotone.
+template <typename Predicate>
+int64_t Smallest(int64_t low, int64_t high, Predicate fits) {
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    (fits(middle) ? high : low) = middle;
+  }
+  return high;
+}
+
+}  // namespace
+
+std::optional<Deployment> SmallestOffload(const Environment& env, const Deployment& deployment) {
+  const std::optional<Plan> now = Evaluated(env, deployment);
+  if (!now || now->ranks.empty()) return std::nullopt;
+  Bytes most;
+  for (const RankPlan& rank : now->ranks) most = std::max(most, rank.detail.parameters);
+  Deployment changed = deployment;
+  const bool moe = env.model->arch.moe.experts > 0;
+  if (changed.settings.cpu_offload_params.empty() && moe) {
+    changed.settings.cpu_offload_params = {"w13_weight", "w2_weight"};
+  }
+  auto fits = [&](int64_t gib) {
+    changed.settings.cpu_offload_gb = static_cast<double>(gib);
+    return Fits(env, changed);
+  };
+  const auto low = static_cast<int64_t>(deployment.settings.cpu_offload_gb);
+  const int64_t high = CeilDiv(most.count(), kGiB) + 1;
+  if (high <= low || !fits(high)) return std::nullopt;
+  changed.settings.cpu_offload_gb = static_cast<double>(Smallest(low, high, fits));
+  changed.settings.offload_backend = "uva";
+  return changed;
+}
+
+std::optional<Deployment> LargestFittingWindow(const Environment& env,
+                                               const Deployment& deployment) {
+  const std::optional<Plan> now = Evaluated(env, deployment);
+  if (!now) return std::nullopt;
+  Deployment changed = deployment;
+  changed.settings.max_model_len_auto = false;
+  auto too_long = [&](int64_t tokens) {
+    changed.settings.max_model_len = tokens;
+    return !Fits(env, changed);
+  };
+  const int64_t high = now->window.max_model_len;
+  if (high < 2 || too_long(1)) return std::nullopt;
+  changed.settings.max_model_len = Smallest(1, high, too_long) - 1;
+  return changed;
+}
+
+std::optional<Deployment> FewestCards(const Environment& env, const Deployment& deployment) {
+  const int64_t per_node = deployment.gpus_per_node.value_or(8);
+  std::optional<Deployment> best;
+  auto consider = [&](Deployment changed) {
+    changed.nodes.reset();
+    changed.partition.reset();
+    if (changed.sizes.world() > 64 * per_node) return false;
+    if (best && changed.sizes.world() >= best->sizes.world()) return true;
+    if (!Fits(env, changed)) return false;
+    best = std::move(changed);
+    return true;
+  };
+  const int64_t layers = env.model->arch.layers();
+  Deployment deeper = deployment;
+  for (int64_t pp = deployment.sizes.pp + 1; pp <= std::min<int64_t>(layers, 64); ++pp) {
+    deeper.sizes.pp = pp;
+    if (consider(deeper)) break;
+  }
+  Deployment wider = deployment;
+  wider.sizes.expert_parallel |= env.model->arch.moe.experts > 0;
+  for (int64_t tp = 2 * deployment.sizes.tp; tp <= 64; tp *= 2) {
+    wider.sizes.tp = tp;
+    if (consider(wider)) break;
+  }
+  return best;
+}
+
+std::vector<std::string> DescribeFixes(const Environment& env, const Deployment& deployment) {
+  std::vector<std::string> fixes;
+  if (env.model->arch.moe.experts > 0 && !deployment.sizes.expert_parallel) {
+    Deployment whole = deployment;
+    whole.sizes.expert_parallel = true;
+    if (Fits(env, whole)) fixes.push_back("--enable-expert-parallel (on the same cards)");
+  }
+  if (const auto offload = SmallestOffload(env, deployment)) {
+    std::string text = fmt::format("--cpu-offload-gb {}", offload->settings.cpu_offload_gb);
+    const std::vector<std::string>& params = offload->settings.cpu_offload_params;
+    if (!params.empty() && params != deployment.settings.cpu_offload_params) {
+      text += fmt::format(" --cpu-offload-params {}", fmt::join(params, ","));
+    }
+    fixes.push_back(text + " (the smallest offload that fits)");
+  }
+  if (const auto window = LargestFittingWindow(env, deployment)) {
+    fixes.push_back(fmt::format("--max-model-len {} (the largest window that fits)",
+                                *window->settings.max_model_len));
+  }
+  if (const auto cards = FewestCards(env, deployment)) {
+    const int64_t per_node = deployment.gpus_per_node.value_or(8);
+    std::string text = fmt::format("--nodes {}", CeilDiv(cards->sizes.world(), per_node));
+    if (cards->sizes.tp != deployment.sizes.tp) text += fmt::format(" --tp {}", cards->sizes.tp);
+    if (cards->sizes.pp != deployment.sizes.pp) text += fmt::format(" --pp {}", cards->sizes.pp);
+    if (cards->sizes.expert_parallel && !deployment.sizes.expert_parallel) {
+      text += " --enable-expert-parallel";
+    }
+    fixes.push_back(text + fmt::format(" ({} cards, the fewest that fit)", cards->sizes.world()));
+  }
+  return fixes;
+}
+
+}  // namespace shardplan

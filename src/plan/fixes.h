@@ -1,0 +1,34 @@
+// The nearest changes that make a plan fit, each solved on the real evaluation.
+#ifndef SHARDPLAN_PLAN_FIXES_H_
+#define SHARDPLAN_PLAN_FIXES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/prepare.h"
+#include "shardplan/plan/plan.h"
+
+namespace shardplan {
+
+// Smallest whole GiB of UVA offload a card with which the deployment fits; nothing when none does.
+// Routed experts go first (w13_weight, w2_weight) unless the request names parameters itself.
+std::optional<Deployment> SmallestOffload(const Environment& environment,
+                                          const Deployment& deployment);
+
+// Largest window (whole tokens) with which it fits; nothing when not even one token does.
+std::optional<Deployment> LargestFittingWindow(const Environment& environment,
+                                               const Deployment& deployment);
+
+// Fewest cards of the same kind: more pipeline stages, or tensor parallelism doubled (with expert
+// parallelism for mixtures of experts); nothing up to 64 nodes' worth.
+std::optional<Deployment> FewestCards(const Environment& environment, const Deployment& deployment);
+
+// What to write for a fix: the options that changed.
+std::vector<std::string> DescribeFixes(const Environment& environment,
+                                       const Deployment& deployment);
+
+}  // namespace shardplan
+
+#endif  // SHARDPLAN_PLAN_FIXES_H_

@@ -1,0 +1,184 @@
+#include "plan/prepare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/vllm/legality.h"
+#include "engine/vllm/weights.h"
+#include "shardplan/base/file.h"
+#include "shardplan/base/units.h"
+
+namespace shardplan {
+namespace {
+
+constexpr int64_t kMostRanks = 1 << 16;
+
+Status CheckSizes(const Deployment& d) {
+  const std::pair<const char*, int64_t> sizes[] = {
+      {"--tensor-parallel-size", d.sizes.tp},
+      {"--pipeline-parallel-size", d.sizes.pp},
+      {"--data-parallel-size", d.sizes.dp},
+      {"--decode-context-parallel-size", d.sizes.dcp},
+      {"--require-concurrency", d.require_concurrency}};
+  for (const auto& [flag, value] : sizes) {
+    if (value < 1 || value > kMostRanks) {
+      return Fail(ErrorCode::kUsage, fmt::format("{} {}", flag, value),
+                  fmt::format("expected a number from 1 to {}", FormatCount(kMostRanks)));
+    }
+  }
+  if (d.sizes.tp * d.sizes.pp > kMostRanks || d.sizes.world() > kMostRanks) {
+    return Fail(ErrorCode::kUsage, "layout",
+                fmt::format("expected at most {} ranks in all", FormatCount(kMostRanks)));
+  }
+  if ((d.nodes && (*d.nodes < 1 || *d.nodes > kMostRanks)) ||
+      (d.gpus_per_node && (*d.gpus_per_node < 1 || *d.gpus_per_node > 1024))) {
+    return Fail(ErrorCode::kUsage, "--nodes, --gpus-per-node", "expected positive numbers");
+  }
+  return {};
+}
+
+// The fewest nodes that divide the ranks. Among nodes that are there anyway (`given`), whole stages
+// on whole nodes come first.
+int64_t ChooseNodes(const ParallelSizes& sizes, int64_t gpus_per_node,
+                    std::optional<int64_t> given) {
+  const int64_t world = sizes.world();
+  int64_t fallback = 0;
+  const int64_t limit = std::min(given.value_or(world), world);
+  for (int64_t nodes = CeilDiv(world, gpus_per_node); nodes <= limit; ++nodes) {
+    if (world % nodes != 0) continue;
+    const int64_t each = world / nodes;
+    if (!given || each % sizes.tp == 0 || sizes.tp % each == 0) return nodes;
+    if (fallback == 0) fallback = nodes;
+  }
+  return fallback;
+}
+
+void PlaceOnNodes(const Environment& env, const Deployment& d, Prepared* out) {
+  NodePlacement& place = out->placement;
+  place.gpus_per_node = d.gpus_per_node.value_or(8);
+  const int64_t world = d.sizes.world();
+  place.nodes = ChooseNodes(d.sizes, place.gpus_per_node, d.nodes);
+  auto finding = [&](const char* id, Severity severity, std::string message, std::string fix) {
+    out->findings.push_back(
+        {id, severity, fmt::format("TP {} × PP {} × DP {}", d.sizes.tp, d.sizes.pp, d.sizes.dp),
+         std::move(message), std::move(fix)});
+  };
+  if (place.nodes == 0) {
+    const int64_t available = d.nodes.value_or(0) * place.gpus_per_node;
+    if (d.nodes && available < world) {
+      finding("layout.world_size", Severity::kError,
+              fmt::format("{} ranks need {} GPUs, {} node(s) of {} have {}", world, world, *d.nodes,
+                          place.gpus_per_node, available),
+              fmt::format("--nodes {} or a smaller layout", CeilDiv(world, place.gpus_per_node)));
+    } else {
+      finding("layout.world_size", Severity::kError,
+              fmt::format("{} ranks do not divide evenly over nodes of {} GPUs", world,
+                          place.gpus_per_node),
+              "vLLM needs the same number of ranks on every node");
+    }
+    place.nodes = std::max<int64_t>(1, d.nodes.value_or(1));
+    out->legal = false;
+    return;
+  }
+  place.ranks_per_node = world / place.nodes;
+  place.tp_spans_nodes = d.sizes.tp > place.ranks_per_node;
+  if (place.tp_spans_nodes) {
+    finding("layout.tp_spans_nodes", Severity::kWarning,
+            fmt::format("a tensor-parallel group spans {} nodes: every layer's all-reduce crosses "
+                        "the network",
+                        CeilDiv(d.sizes.tp, place.ranks_per_node)),
+            "keep TP inside a node and use pipeline stages across nodes");
+  } else if (place.ranks_per_node % d.sizes.tp != 0) {
+    finding("layout.stage_straddles", Severity::kWarning,
+            fmt::format("{} ranks a node are no whole number of stages of {} ranks: a stage is "
+                        "split over two nodes",
+                        place.ranks_per_node, d.sizes.tp),
+            "choose TP so that it divides the GPUs of a node");
+  }
+  if (d.nodes && place.nodes < *d.nodes) {
+    finding("layout.idle_nodes", Severity::kNote,
+            fmt::format("{} of {} nodes are used", place.nodes, *d.nodes), "");
+  } else if (place.ranks_per_node < place.gpus_per_node && place.nodes > 1) {
+    finding("layout.idle_gpus", Severity::kNote,
+            fmt::format("{} of {} GPUs a node are used", place.ranks_per_node, place.gpus_per_node),
+            "");
+  }
+  place.numa_of_gpu = env.catalog->NodeFor(static_cast<int>(place.gpus_per_node)).numa_of_gpu;
+}
+
+Status CheckOffload(const Deployment& d) {
+  const EngineSettings& s = d.settings;
+  if (!(s.cpu_offload_gb >= 0 && s.cpu_offload_gb < 1e6)) {
+    return Fail(ErrorCode::kUsage, fmt::format("--cpu-offload-gb {}", s.cpu_offload_gb),
+                "expected GiB a card, zero or more");
+  }
+  if (s.offload_backend && *s.offload_backend != "uva" && *s.offload_backend != "auto") {
+    return Fail(
+        *s.offload_backend == "prefetch" ? ErrorCode::kUnsupported : ErrorCode::kUsage,
+        "--offload-backend " + Printable(*s.offload_backend),
+        *s.offload_backend == "prefetch" ? "prefetch offload is not modelled yet" : "expected uva",
+        "uva is modelled");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Environment> MakeEnvironment(const Model& model, const Catalog& catalog,
+                                    const ConfigStore& store, const Deployment& deployment) {
+  Environment env;
+  env.model = &model;
+  env.catalog = &catalog;
+  if (deployment.engine != "vllm") {
+    return Fail(ErrorCode::kUnsupported, "--engine " + Printable(deployment.engine),
+                "only vllm is modelled", "--engine vllm or vllm@VERSION");
+  }
+  SHARDPLAN_ASSIGN_OR_RETURN(env.gpu, catalog.FindGpu(deployment.gpu));
+  SHARDPLAN_ASSIGN_OR_RETURN(env.profile,
+                             vllm::LoadProfile(store, deployment.engine_version, &env.findings));
+  return env;
+}
+
+Status Prepare(const Environment& env, const Deployment& deployment, Prepared* out) {
+  SHARDPLAN_RETURN_IF_ERROR(CheckSizes(deployment));
+  SHARDPLAN_RETURN_IF_ERROR(CheckOffload(deployment));
+  out->deployment = deployment;
+  out->gpu = env.gpu;
+  out->findings = env.findings;
+  if (deployment.gpu_memory_total) {
+    const Bytes total = *deployment.gpu_memory_total;
+    if (total <= Bytes() || total > Bytes(int64_t{1} << 50)) {
+      return Fail(ErrorCode::kUsage, "--gpu-memory-total", "expected a card's memory");
+    }
+    // Given by the user: measured, and nvidia-smi's total keeps its distance.
+    const Bytes reserve = env.gpu.device_total.bytes.central - env.gpu.cuda_visible.bytes.central;
+    out->gpu.cuda_visible = {Range(total), Basis::kMeasured, "--gpu-memory-total"};
+    out->gpu.device_total = {Range(total + reserve), Basis::kDerived,
+                             "--gpu-memory-total and the driver's reserve of this card"};
+  }
+  PlaceOnNodes(env, deployment, out);
+
+  vllm::Context& c = out->context;
+  c.arch = &env.model->arch;
+  c.gpu = &out->gpu;
+  c.profile = &env.profile;
+  c.sizes = deployment.sizes;
+  c.settings = deployment.settings;
+  c.tp_spans_nodes = out->placement.tp_spans_nodes;
+  out->table = env.model->table;
+  c.table = &out->table;
+  SHARDPLAN_ASSIGN_OR_RETURN(c.resolved, vllm::ResolveSettings(c, &out->defaults, &out->findings));
+  out->table = vllm::WithDType(env.model->table, env.model->arch.dtype, c.resolved.dtype);
+  for (Finding& finding : vllm::CheckLayout(c, deployment.partition)) {
+    out->findings.push_back(std::move(finding));
+  }
+  out->legal = out->legal && !HasError(out->findings);
+  if (out->legal) {
+    c.stages = deployment.partition ? PartitionFrom(*deployment.partition)
+                                    : DefaultPartition(c.arch->layers(), c.sizes.pp);
+  }
+  return {};
+}
+
+}  // namespace shardplan

@@ -1,0 +1,169 @@
+#include "plan/stage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "shardplan/base/units.h"
+
+namespace shardplan {
+namespace {
+
+Range Product(Range r, int64_t n) { return Range(r.low * n, r.central * n, r.high * n); }
+
+// Communicators made before the baseline: world, and every group of more than one rank.
+int64_t BaselineGroups(const ParallelSizes& sizes) {
+  int64_t groups = sizes.world() > 1 ? 1 : 0;
+  if (sizes.tp > 1) ++groups;
+  if (sizes.pp > 1) ++groups;
+  if (sizes.dp > 1) ++groups;
+  return groups;
+}
+
+// What only exists once attention metadata does, and what the real sampler takes beyond the dummy
+// one: allocated after the KV cache was sized, so never counted by the engine.
+Entry UnprofiledWorkspace(const vllm::Context& c, bool last_stage, const StageRange& stage) {
+  const vllm::Resolved& r = c.resolved;
+  const Architecture& a = *c.arch;
+  Range bytes;
+  std::string source;
+  auto add = [&](Range more, std::string_view why) {
+    bytes += more;
+    source += (source.empty() ? "" : "; ") + std::string(why);
+  };
+  if (a.CountKind(AttentionKind::kKda, stage.first, stage.count) > 0) {
+    // FlashKDA: one bf16 output and fp32 states for the running requests, once more for prefill
+    // checkpoints. Source: vllm/models/kimi_k3 (d29f7f5c; later versions double the states).
+    const int64_t heads = a.kda.heads / c.sizes.tp;
+    const int64_t tokens = r.max_num_batched_tokens * heads * a.kda.head_dim * 2;
+    const int64_t states = r.max_num_seqs * heads * a.kda.head_dim * a.kda.head_dim * 4;
+    const Bytes scratch(25 * kMiB);
+    add(Range(Bytes(tokens + states) + scratch, Bytes(tokens + 2 * states) + scratch,
+              Bytes(4 * tokens + 2 * states) + scratch),
+        "FlashKDA workspace and prefill temporaries");
+  }
+  if (a.CountKind(AttentionKind::kMla, stage.first, stage.count) > 0) {
+    // Chunked-prefill workspace: min(max(8·L, 4·seqs·block), 65,536) rows of the latent.
+    const int64_t wanted = std::max(8 * r.max_model_len, 4 * r.max_num_seqs * r.block_size);
+    const int64_t rows = RoundUp(std::min<int64_t>(wanted, 65'536), r.block_size);
+    add(Range(Bytes(rows * a.mla.latent_width() * 2)), "MLA chunked-prefill workspace");
+  }
+  if (last_stage && r.v2_runner) {
+    const int64_t logits = std::min(r.max_num_seqs, r.max_num_batched_tokens) * a.vocabulary * 4;
+    add(Range(Bytes(), Bytes(logits), Bytes(2 * logits)), "sampler filters beyond the dummy call");
+  }
+  return {Account::kWorkspace, false, bytes, Basis::kAssumed, source.empty() ? "none" : source};
+}
+
+// Weights come back to the card layer by layer while they are offloaded, and quantized experts are
+// repacked one parameter at a time.
+Bytes LoadTransient(const StageEvaluation& e, const DeviceWeights& weights,
+                    const StageRange& stage) {
+  Bytes largest = e.offload.largest_layer;
+  for (int64_t layer = stage.first; layer < stage.end(); ++layer) {
+    for (const DeviceParam& param : weights.layer(layer).params) {
+      if (param.role == Role::kRoutedExpert) largest = std::max(largest, param.bytes);
+    }
+  }
+  return largest;
+}
+
+Bytes Total(const std::vector<vllm::ExtraBytes>& extras) {
+  Bytes sum;
+  for (const vllm::ExtraBytes& extra : extras) sum += extra.bytes;
+  return sum;
+}
+
+}  // namespace
+
+Bytes RequestedBytes(Bytes cuda_total, double utilization) {
+  return Bytes(
+      static_cast<int64_t>(std::ceil(static_cast<double>(cuda_total.count()) * utilization)));
+}
+
+StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
+                              const DeviceWeights& weights, int64_t stage, int64_t local_experts) {
+  const vllm::Context& c = prepared.context;
+  const StageRange& range = c.stages[static_cast<size_t>(stage)];
+  const bool last = stage + 1 == c.sizes.pp;
+  StageEvaluation e;
+
+  e.detail.parameters = weights.StageBytes(range, stage == 0, last);
+  e.detail.buffers = Total(vllm::Buffers(c, range, local_experts));
+  e.detail.post_load = Total(vllm::PostLoad(c, range, weights));
+  if (c.settings.cpu_offload_gb > 0) {
+    e.offload = vllm::WalkUva(weights, range, Gibibytes(c.settings.cpu_offload_gb).ToBytes(),
+                              c.settings.cpu_offload_params);
+  }
+  e.resident = e.detail.parameters + e.detail.buffers + e.detail.post_load + e.detail.rounding -
+               e.offload.bytes;
+  e.activation = vllm::ComputeActivations(c, stage);
+  e.graphs = vllm::ComputeGraphReserve(c, stage);
+  const vllm::OutsideTorch outside = vllm::ComputeOutsideTorch(c);
+
+  auto add = [&](Account account, bool in_budget, Range bytes, Basis basis, std::string source) {
+    if (bytes.high == Bytes() && bytes.low == Bytes()) return;
+    e.entries.push_back({account, in_budget, bytes, basis, std::move(source)});
+  };
+  const GpuSpec& gpu = *c.gpu;
+  const Bytes capacity = gpu.cuda_visible.bytes.central;
+  const Bytes device_total = gpu.device_total.bytes.central;
+  // Only what CUDA sees is uncertain; the total is nvidia-smi's.
+  add(Account::kDriverReserved, false,
+      Range(device_total - gpu.cuda_visible.bytes.high, device_total - capacity,
+            device_total - gpu.cuda_visible.bytes.low),
+      gpu.cuda_visible.basis, gpu.cuda_visible.source);
+  add(Account::kInUseByOthers, false, Range(prepared.deployment.gpu_memory_in_use),
+      Basis::kMeasured, "--gpu-memory-in-use");
+  add(Account::kCudaContext, false, gpu.context.bytes, gpu.context.basis, gpu.context.source);
+  const int64_t groups = BaselineGroups(c.sizes);
+  add(Account::kCommunication, false, Product(c.profile->nccl_group.At(1), groups), Basis::kAssumed,
+      fmt::format("{} NCCL communicators made before the baseline: {}", groups,
+                  c.profile->nccl_group.source));
+  const Basis exact = model.shape_basis;
+  add(Account::kWeights, true, Range(e.resident),
+      Softer(exact, e.detail.buffers + e.detail.post_load > Bytes() ? Basis::kDerived : exact),
+      "parameters, buffers and post-load copies by the engine's sharding rules, less offload");
+  add(Account::kActivations, true, e.activation.bytes, Basis::kDerived,
+      fmt::format("profile run, binding phase {} ({} helps)", e.activation.binding,
+                  e.activation.flag));
+  add(Account::kCommunication, true, outside.communication, Basis::kAssumed,
+      outside.communication_source);
+  add(Account::kWorkspace, true, outside.library, Basis::kAssumed, outside.library_source);
+  add(Account::kCudaGraphs, true, e.graphs.reserved, Basis::kAssumed,
+      fmt::format("reserve for {} piecewise and {} full graphs: {}", e.graphs.piecewise,
+                  e.graphs.full, c.profile->graph_estimate_base.source));
+  const Entry workspace = UnprofiledWorkspace(c, last, range);
+  add(workspace.account, false, workspace.bytes, workspace.basis, workspace.source);
+
+  for (const Entry& entry : e.entries) {
+    (entry.in_budget ? e.in_budget : e.outside) += entry.bytes;
+  }
+  // The budget follows what CUDA sees, which may itself be a range.
+  const double utilization = c.resolved.gpu_memory_utilization;
+  e.budget = RequestedBytes(capacity, utilization);
+  if (c.settings.kv_cache_memory_bytes) {
+    // Utilization is ignored: the engine takes what it needs and the cache that was asked for.
+    const Bytes kv = *c.settings.kv_cache_memory_bytes;
+    e.budget = e.in_budget.central + kv;
+    e.kv_available = Range(kv);
+  } else {
+    e.kv_available =
+        Range(RequestedBytes(gpu.cuda_visible.bytes.low, utilization) - e.in_budget.high,
+              e.budget - e.in_budget.central,
+              RequestedBytes(gpu.cuda_visible.bytes.high, utilization) - e.in_budget.low);
+  }
+  const Bytes transient = LoadTransient(e, weights, range);
+  Range base;
+  for (const Entry& entry : e.entries) {
+    const bool at_load = entry.account == Account::kInUseByOthers ||
+                         entry.account == Account::kCudaContext ||
+                         (entry.account == Account::kCommunication && !entry.in_budget);
+    if (at_load) base += entry.bytes;
+  }
+  e.load_peak = base + Range(e.resident + transient);
+  return e;
+}
+
+}  // namespace shardplan

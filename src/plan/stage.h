@@ -1,0 +1,40 @@
+// What a rank of one stage holds besides its KV cache.
+#ifndef SHARDPLAN_PLAN_STAGE_H_
+#define SHARDPLAN_PLAN_STAGE_H_
+
+#include <vector>
+
+#include "engine/vllm/activations.h"
+#include "engine/vllm/offload.h"
+#include "engine/vllm/weights.h"
+#include "plan/prepare.h"
+#include "shardplan/plan/plan.h"
+
+namespace shardplan {
+
+// Ranks of a stage are alike but for the number of routed experts, which differs by one where
+// experts don't divide over the ranks.
+struct StageEvaluation {
+  vllm::ActivationPeak activation;
+  vllm::GraphReserve graphs;
+  WeightsDetail detail;
+  Bytes resident;  // weights on the card after offload
+  vllm::Offload offload;
+  Bytes budget;
+  std::vector<Entry> entries;  // everything but the KV cache and the remainder
+  Range in_budget;             // their sum inside the budget,
+  Range outside;               // and outside it, the driver's reserve included
+  Range kv_available;          // what the budget leaves; dear ends of the others make its low
+  Range load_peak;             // of CUDA-visible memory, while loading
+};
+
+// `weights` are those of the rank's class (ComputeDeviceWeights with vllm::RulesFor).
+StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
+                              const DeviceWeights& weights, int64_t stage, int64_t local_experts);
+
+// Bytes that the engine allows itself: ceil(CUDA total × utilization), in the engine's doubles.
+Bytes RequestedBytes(Bytes cuda_total, double utilization);
+
+}  // namespace shardplan
+
+#endif  // SHARDPLAN_PLAN_STAGE_H_

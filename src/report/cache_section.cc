@@ -1,0 +1,113 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "report/sections.h"
+#include "report/table.h"
+#include "report/text.h"
+#include "shardplan/base/file.h"
+#include "shardplan/base/units.h"
+
+namespace shardplan {
+namespace {
+
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+template <typename T>
+bool AllEqual(const std::vector<T>& values) {
+  return std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end();
+}
+
+// Bytes of a block on each stage, and how many layers that come from.
+void AddBlockCost(const KvPlan& kv, Facts* facts) {
+  const std::vector<Bytes>& cost = kv.bytes_per_block_by_stage;
+  const std::vector<int64_t>& layers = kv.attention_layers_by_stage;
+  if (cost.size() <= 1 || (AllEqual(cost) && AllEqual(layers))) {
+    std::string text = FormatBytes(kv.bytes_per_block) + " on every rank";
+    if (!layers.empty()) {
+      text += fmt::format(", {}{}", Plural(layers[0], "attention layer", "attention layers"),
+                          cost.size() > 1 ? " a stage" : "");
+    }
+    facts->emplace_back("a block costs", std::move(text));
+    return;
+  }
+  for (size_t i = 0; i < cost.size(); ++i) {
+    std::string text = fmt::format("stage {}: {}", i, FormatBytes(cost[i]));
+    if (i < layers.size()) {
+      text += ", " + Plural(layers[i], "attention layer", "attention layers");
+    }
+    if (cost[i] == kv.bytes_per_block && !AllEqual(cost)) text += " (the dearest)";
+    facts->emplace_back(i == 0 ? "a block costs" : "", std::move(text));
+  }
+}
+
+// "398.0 kB": of a thousand bytes each.
+std::string Kilobytes(Bytes bytes) {
+  return fmt::format("{:.1f} kB", static_cast<double>(bytes.count()) / 1e3);
+}
+
+}  // namespace
+
+std::string CacheSection(const Plan& plan, size_t width) {
+  if (!plan.kv) return "";
+  const KvPlan& kv = *plan.kv;
+  Facts facts;
+  facts.emplace_back(
+      "block", fmt::format("{} tokens, {} in one layer, dtype {}", FormatCount(kv.block_tokens),
+                           FormatBytes(kv.page), Printable(kv.dtype)));
+  AddBlockCost(kv, &facts);
+  std::string blocks = FormatCount(kv.num_blocks);
+  if (kv.num_blocks_low != kv.num_blocks_high) {
+    blocks +=
+        fmt::format(" ({} to {})", FormatCount(kv.num_blocks_low), FormatCount(kv.num_blocks_high));
+  }
+  facts.emplace_back("blocks", blocks + ", the least of all ranks");
+  facts.emplace_back("one request", fmt::format("{} for {} tokens",
+                                                Plural(kv.blocks_per_request, "block", "blocks"),
+                                                FormatCount(plan.window.max_model_len)));
+  facts.emplace_back("capacity",
+                     fmt::format("{} tokens, as the engine prints it", FormatCount(kv.tokens)));
+  facts.emplace_back(
+      "concurrency",
+      fmt::format("{}: {} resident at once", FormatTimes(kv.max_concurrency),
+                  Plural(kv.full_window_requests, "full-window request", "full-window requests")));
+  if (kv.typical_concurrency) {
+    facts.emplace_back("", FormatTimes(*kv.typical_concurrency) + " at the typical length");
+  }
+  if (plan.sizes.dp > 1) {
+    facts.emplace_back("", fmt::format("of one engine; there are {}", plan.sizes.dp));
+  }
+  return "KV cache\n" + RenderFacts(facts, width);
+}
+
+std::string ActivationSection(const Plan& plan, size_t width) {
+  if (plan.activations.empty()) return "";
+  TextTable table({Align::kLeft, Align::kRight, Align::kLeft});
+  for (const ActivationPlan& stage : plan.activations) {
+    std::string text;
+    if (stage.peak.low != stage.peak.high) {
+      const std::string low = FormatGiB(stage.peak.low);
+      text = fmt::format("({} to {}) ", low.substr(0, low.find(' ')), FormatGiB(stage.peak.high));
+    }
+    text += "bound by " + Printable(stage.binding);
+    if (stage.per_token > Bytes()) text += fmt::format(", {} a token", Kilobytes(stage.per_token));
+    if (!stage.flag.empty()) text += fmt::format("; {} lowers it", Printable(stage.flag));
+    table.AddRow(
+        {fmt::format("stage {}", stage.stage), FormatGiB(stage.peak.central), std::move(text)});
+  }
+  return "Activations at their peak\n" + table.Render(width);
+}
+
+std::string WindowSection(const Plan& plan, size_t width) {
+  const WindowPlan& w = plan.window;
+  if (plan.ranks.empty() || w.max_model_len <= 0) return "";
+  Facts facts = {{"max_model_len", FormatCount(w.max_model_len) + " tokens, input and output"}};
+  if (w.output_tokens) facts.emplace_back("output", FormatCount(*w.output_tokens) + " tokens");
+  if (w.max_input_tokens) {
+    facts.emplace_back("input", fmt::format("at most {} tokens", FormatCount(*w.max_input_tokens)));
+  }
+  return "Window\n" + RenderFacts(facts, width);
+}
+
+}  // namespace shardplan

@@ -1,0 +1,148 @@
+#include "shardplan/report/catalog.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "report/document.h"
+#include "report/table.h"
+#include "report/text.h"
+#include "shardplan/base/file.h"
+#include "shardplan/base/units.h"
+
+namespace shardplan {
+namespace {
+
+std::string RenderDocument(std::string_view kind, Document entries, Format format) {
+  Document document = {{"schema_version", 1}};
+  document[std::string(kind)] = std::move(entries);
+  return format == Format::kYaml ? DumpYaml(document) : DumpJson(document);
+}
+
+std::string RenderTable(const TextTable& table, int width) {
+  return table.Render(static_cast<size_t>(std::max(width, 40)));
+}
+
+Document SourcedDocument(const SourcedBytes& value) {
+  return {{"bytes", value.bytes.central.count()},
+          {"low_bytes", value.bytes.low.count()},
+          {"high_bytes", value.bytes.high.count()},
+          {"basis", ToString(value.basis)},
+          {"source", value.source}};
+}
+
+Document GpuDocument(const GpuSpec& gpu) {
+  return {{"id", gpu.id},
+          {"name", gpu.name},
+          {"vendor", gpu.vendor},
+          {"aliases", gpu.aliases},
+          {"nominal_gb", gpu.nominal_gb},
+          {"device_total", SourcedDocument(gpu.device_total)},
+          {"cuda_visible", SourcedDocument(gpu.cuda_visible)},
+          {"context", SourcedDocument(gpu.context)},
+          {"capability", gpu.capability},
+          {"multiprocessors", gpu.multiprocessors},
+          {"memory_gb_per_s", gpu.memory_gb_per_s},
+          {"nvlink_gb_per_s", gpu.nvlink_gb_per_s},
+          {"pcie_gb_per_s", gpu.pcie_gb_per_s},
+          {"specification",
+           {{"basis", ToString(gpu.specification_basis)}, {"source", gpu.specification_source}}}};
+}
+
+// "GPU 0–3 on NUMA 0, 4–7 on NUMA 1"
+std::string DescribeNuma(const NodeSpec& node) {
+  std::string text;
+  for (size_t i = 0; i < node.numa_of_gpu.size();) {
+    size_t end = i + 1;
+    while (end < node.numa_of_gpu.size() && node.numa_of_gpu[end] == node.numa_of_gpu[i]) ++end;
+    text += fmt::format("{}{}{} on NUMA {}", i == 0 ? "GPU " : ", ", i,
+                        end - i > 1 ? fmt::format("–{}", end - 1) : "", node.numa_of_gpu[i]);
+    i = end;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string RenderGpus(const std::vector<GpuSpec>& gpus, Format format, int width) {
+  if (format != Format::kTable) {
+    Document entries = Document::array();
+    for (const GpuSpec& gpu : gpus) entries.push_back(GpuDocument(gpu));
+    return RenderDocument("gpus", std::move(entries), format);
+  }
+  using enum Align;
+  TextTable table({kLeft, kLeft, kRight, kRight, kLeft, kLeft}, 0);
+  table.AddRow({"id", "name", "card", "CUDA sees", "known by", "aliases"});
+  for (const GpuSpec& gpu : gpus) {
+    std::vector<std::string> aliases;
+    for (const std::string& alias : gpu.aliases) aliases.push_back(Printable(alias));
+    table.AddRow({Printable(gpu.id), Printable(gpu.name), FormatMiB(gpu.device_total.bytes.central),
+                  FormatGiB(gpu.cuda_visible.bytes.central),
+                  std::string(ToString(Softer(gpu.device_total.basis, gpu.cuda_visible.basis))),
+                  fmt::format("{}", fmt::join(aliases, ", "))});
+  }
+  return RenderTable(table, width);
+}
+
+std::string RenderNodes(const std::vector<NodeSpec>& nodes, Format format, int width) {
+  if (format != Format::kTable) {
+    Document entries = Document::array();
+    for (const NodeSpec& node : nodes) {
+      entries.push_back({{"id", node.id},
+                         {"gpus", node.numa_of_gpu.size()},
+                         {"numa_of_gpu", node.numa_of_gpu},
+                         {"basis", ToString(node.basis)},
+                         {"source", node.source}});
+    }
+    return RenderDocument("nodes", std::move(entries), format);
+  }
+  TextTable table({Align::kLeft, Align::kRight, Align::kLeft, Align::kLeft}, 0);
+  table.AddRow({"id", "GPUs", "known by", "NUMA nodes"});
+  for (const NodeSpec& node : nodes) {
+    table.AddRow({Printable(node.id), std::to_string(node.numa_of_gpu.size()),
+                  std::string(ToString(node.basis)), DescribeNuma(node)});
+  }
+  return RenderTable(table, width);
+}
+
+std::string RenderEngines(const std::vector<EngineListing>& engines, Format format, int width) {
+  if (format != Format::kTable) {
+    Document entries = Document::array();
+    for (const EngineListing& engine : engines) {
+      entries.push_back(
+          {{"name", engine.name}, {"version", engine.version}, {"newest", engine.newest}});
+    }
+    return RenderDocument("engines", std::move(entries), format);
+  }
+  TextTable table({Align::kLeft, Align::kLeft}, 0);
+  table.AddRow({"engine", ""});
+  for (const EngineListing& engine : engines) {
+    table.AddRow({Printable(engine.name + "@" + engine.version),
+                  engine.newest ? "the default: plain " + Printable(engine.name) : ""});
+  }
+  return RenderTable(table, width);
+}
+
+std::string RenderFamilies(const std::vector<FamilyInfo>& families, Format format, int width) {
+  if (format != Format::kTable) {
+    Document entries = Document::array();
+    for (const FamilyInfo& family : families) {
+      entries.push_back({{"id", family.id},
+                         {"architectures", family.architectures},
+                         {"description", family.description}});
+    }
+    return RenderDocument("families", std::move(entries), format);
+  }
+  TextTable table({Align::kLeft, Align::kLeft}, 0);
+  table.AddRow({"family", "description and config.json \"architectures\""});
+  for (const FamilyInfo& family : families) {
+    table.AddRow({std::string(family.id), std::string(family.description)});
+    for (const std::string_view architecture : family.architectures) {
+      table.AddRow({"", "  " + std::string(architecture)});
+    }
+  }
+  return RenderTable(table, width);
+}
+
+}  // namespace shardplan

@@ -1,0 +1,39 @@
+// The parts of a plan's table, in the order in which they are shown. Each returns whole lines, or
+// nothing where the plan has nothing to say; none ends with an empty line.
+#ifndef SHARDPLAN_REPORT_SECTIONS_H_
+#define SHARDPLAN_REPORT_SECTIONS_H_
+
+#include <cstddef>
+#include <string>
+
+#include "shardplan/plan/plan.h"
+
+namespace shardplan {
+
+// summary_section.cc
+std::string TitleSection(const Plan& plan, size_t width);
+std::string GlanceSection(const Plan& plan, size_t width);  // "Memory at a glance"
+std::string CheckpointSection(const Plan& plan, size_t width);
+
+// rank_section.cc
+std::string RankSection(const Plan& plan, size_t width);     // the ledger, a column per stage
+std::string SourcesSection(const Plan& plan, size_t width);  // where its numbers come from
+
+// cache_section.cc
+std::string CacheSection(const Plan& plan, size_t width);
+std::string ActivationSection(const Plan& plan, size_t width);
+std::string WindowSection(const Plan& plan, size_t width);
+
+// node_section.cc
+std::string HostSection(const Plan& plan, size_t width);
+std::string FilesSection(const Plan& plan, size_t width, bool verbose);
+std::string LaunchSection(const Plan& plan, bool verbose);
+
+// closing_section.cc
+std::string DefaultsSection(const Plan& plan, size_t width);
+std::string FindingsSection(const Plan& plan, size_t width);
+std::string VerdictSection(const Plan& plan, size_t width, bool color);
+
+}  // namespace shardplan
+
+#endif  // SHARDPLAN_REPORT_SECTIONS_H_

@@ -1,0 +1,77 @@
+#include <fmt/format.h>
+
+#include "report/sections.h"
+#include "report/table.h"
+#include "report/text.h"
+#include "shardplan/base/file.h"
+#include "shardplan/base/units.h"
+
+namespace shardplan {
+namespace {
+
+// "Kimi-K3" of "/models/Kimi-K3/", "Kimi-K3/config.json" of "/models/Kimi-K3/config.json".
+std::string ShortSource(const std::string& source) {
+  const std::string base = BaseName(source);
+  if (!base.ends_with(".json") && !base.ends_with(".safetensors")) return Printable(base, 60);
+  const std::string parent = BaseName(source.substr(0, source.size() - base.size()));
+  return Printable(parent.empty() || parent == "/" ? base : JoinPath(parent, base), 60);
+}
+
+// "TP8 × PP2 (48,45)", "DP4 × TP2 with expert parallel".
+std::string DescribeLayout(const Plan& plan) {
+  const ParallelSizes& s = plan.sizes;
+  std::string text = s.dp > 1 ? fmt::format("DP{} × TP{}", s.dp, s.tp) : fmt::format("TP{}", s.tp);
+  if (s.pp > 1) text += fmt::format(" × PP{} ({})", s.pp, FormatPartition(plan.stages));
+  if (s.dcp > 1) text += fmt::format(", DCP{}", s.dcp);
+  if (s.expert_parallel) text += " with expert parallel";
+  return text;
+}
+
+}  // namespace
+
+std::string TitleSection(const Plan& plan, size_t width) {
+  return Wrap(
+      fmt::format("{} ({}) on {}@{} · {} · {} × {} {}", ShortSource(plan.source),
+                  Printable(plan.family), Printable(plan.engine), Printable(plan.engine_version),
+                  DescribeLayout(plan), Plural(plan.nodes, "node", "nodes"), plan.gpus_per_node,
+                  Printable(plan.gpu_name)),
+      width, 0, 2);
+}
+
+std::string GlanceSection(const Plan& plan, size_t width) {
+  const EvenShare& s = plan.even_share;
+  if (s.cards == 0) return "";
+  TextTable table({Align::kLeft, Align::kLeft, Align::kRight, Align::kLeft});
+  table.AddRow({"cards",
+                fmt::format("{} × {} ({} = {})", s.cards, Printable(plan.gpu_name, 40),
+                            FormatMiB(s.card), FormatGiB(s.card)),
+                FormatGiB(s.physical), "= " + FormatTiB(s.physical)});
+  table.AddRow({s.from_files ? "checkpoint files" : "checkpoint payload", FormatBytes(s.file_bytes),
+                FormatGiB(s.file_bytes)});
+  table.AddRow({"even share a card", "", FormatGiB(s.share)});
+  table.AddRow({"margin a card", "before anything runs", FormatGiB(s.margin)});
+  return "Memory at a glance\n" + table.Render(width) +
+         Wrap(
+             "The even share is not a rank: ranks hold unequal parts and more than the files' "
+             "bytes (see below).",
+             width, 2, 2);
+}
+
+std::string CheckpointSection(const Plan& plan, size_t width) {
+  const bool exact = plan.shape_basis == Basis::kExact;
+  return "Checkpoint\n" +
+         RenderFacts({{"source", Printable(plan.source)},
+                      {"architecture", fmt::format("{}, family {}", Printable(plan.architecture),
+                                                   Printable(plan.family))},
+                      {"tensors", FormatCount(plan.totals.tensors)},
+                      {"parameters",
+                       fmt::format("{} in {} stored elements", FormatCount(plan.totals.parameters),
+                                   FormatCount(plan.totals.elements))},
+                      {"payload", fmt::format("{} = {}", FormatBytes(plan.totals.payload),
+                                              FormatGiB(plan.totals.payload))},
+                      {"shapes", exact ? "exact: read from the shard headers"
+                                       : "derived: the family's, from config.json alone"}},
+                     width);
+}
+
+}  // namespace shardplan

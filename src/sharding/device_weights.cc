@@ -1,0 +1,382 @@
+#include "shardplan/sharding/device_weights.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "shardplan/base/units.h"
+
+namespace shardplan {
+namespace {
+
+// What of one module's [out, in] (or of one tensor's first dimension) a rank holds.
+struct LocalShape {
+  int64_t out = 0;
+  int64_t in = 0;
+  std::string rule;
+};
+
+bool IsExpert(Split split) {
+  return split == Split::kExpertGate || split == Split::kExpertUp || split == Split::kExpertDown;
+}
+
+LocalShape Slice(const ModuleRow& row, const Architecture& arch, const ShardingRules& rules,
+                 int64_t out, int64_t in) {
+  const int64_t tp = rules.sizes.tp;
+  switch (row.split) {
+    case Split::kReplicated:
+      return {out, in, "replicated"};
+    case Split::kColumn:
+      return {out / tp, in, fmt::format("output ÷ TP {}", tp)};
+    case Split::kRow:
+      return {out, in / tp, fmt::format("input ÷ TP {}", tp)};
+    case Split::kKvHeads: {
+      const int64_t width = out / arch.kv_heads;
+      const int64_t local = std::max<int64_t>(1, arch.kv_heads / tp);
+      return {local * width, in,
+              tp > arch.kv_heads ? fmt::format("{} KV heads, one replicated {}×", arch.kv_heads,
+                                               tp / arch.kv_heads)
+                                 : fmt::format("{} of {} KV heads", local, arch.kv_heads)};
+    }
+    case Split::kVocabulary: {
+      const int64_t padded = RoundUp(out, rules.vocabulary_multiple);
+      return {padded / tp, in, fmt::format("rows padded to {} ÷ TP {}", FormatCount(padded), tp)};
+    }
+    case Split::kSharedColumn:
+      if (rules.replicate_shared) return {out, in, "replicated under sequence parallelism"};
+      return {out / tp, in, fmt::format("output ÷ TP {}", tp)};
+    case Split::kSharedRow:
+      if (rules.replicate_shared) return {out, in, "replicated under sequence parallelism"};
+      return {out, in / tp, fmt::format("input ÷ TP {}", tp)};
+    case Split::kVisionColumn:
+      if (!rules.vision_sharded) return {out, in, "tower replicated"};
+      return {out / tp, in, fmt::format("output ÷ TP {}", tp)};
+    case Split::kVisionRow:
+      if (!rules.vision_sharded) return {out, in, "tower replicated"};
+      return {out, in / tp, fmt::format("input ÷ TP {}", tp)};
+    case Split::kExpertGate:
+    case Split::kExpertUp:
+      return {rules.expert_intermediate, rules.expert_width, ""};
+    case Split::kExpertDown:
+      return {rules.expert_width, rules.expert_intermediate, ""};
+  }
+  return {out, in, ""};
+}
+
+DeviceParam MakeParam(std::string name, DType dtype, Shape shape, const ModuleRow& row,
+                      std::string rule) {
+  DeviceParam param;
+  param.name = std::move(name);
+  param.dtype = dtype;
+  param.bytes = SizeOf(dtype, shape).value_or(Bytes());
+  param.shape = std::move(shape);
+  param.role = row.role;
+  param.split = row.split;
+  param.rule = std::move(rule);
+  return param;
+}
+
+// A fused linear: the members' local rows one after the other, padded to the parameter's alignment.
+void AddLinear(const std::vector<const ModuleRow*>& members, const Architecture& arch,
+               const ShardingRules& rules, std::vector<DeviceParam>* out) {
+  const ModuleRow& head = *members.front();
+  int64_t rows = 0;
+  int64_t scale_rows = 0;
+  int64_t in = 0;
+  int64_t align = 1;
+  std::string rule;
+  for (const ModuleRow* row : members) {
+    const LocalShape local = Slice(*row, arch, rules, row->shape.dims[0], row->shape.dims[1]);
+    rows += local.out;
+    scale_rows += CeilDiv(local.out, row->quant.block_out);
+    in = local.in;
+    align = std::max(align, row->param_row_align);
+    if (rule.find(local.rule) == std::string::npos) {
+      rule += (rule.empty() ? "" : "; ") + local.rule;
+    }
+  }
+  const int64_t padded = RoundUp(rows, align);
+  if (padded != rows) rule += fmt::format("; rows padded to {}", FormatCount(padded));
+  switch (head.quant.scheme) {
+    case QuantScheme::kPlain:
+      out->push_back(
+          MakeParam(head.param + ".weight", head.device_dtype, Shape{padded, in}, head, rule));
+      break;
+    case QuantScheme::kFp8Block:
+      out->push_back(
+          MakeParam(head.param + ".weight", DType::kF8E4M3, Shape{padded, in}, head, rule));
+      out->push_back(MakeParam(head.param + ".weight_scale_inv", DType::kF32,
+                               Shape{scale_rows, CeilDiv(in, head.quant.block_in)}, head,
+                               "one scale a block"));
+      break;
+    case QuantScheme::kMxfp4:
+      out->push_back(
+          MakeParam(head.param + ".weight", DType::kU8, Shape{padded, CeilDiv(in, 2)}, head, rule));
+      out->push_back(MakeParam(head.param + ".weight_scale", DType::kU8,
+                               Shape{padded, CeilDiv(in, head.quant.block_in)}, head,
+                               "one scale per 32"));
+      break;
+  }
+  if (head.bias) {
+    // A column's bias is sliced with its rows, a row's bias stays whole.
+    out->push_back(MakeParam(head.param + ".bias", head.device_dtype, Shape{rows}, head, rule));
+  }
+}
+
+void AddTensor(const std::vector<const ModuleRow*>& members, const Architecture& arch,
+               const ShardingRules& rules, std::vector<DeviceParam>* out) {
+  const ModuleRow& head = *members.front();
+  Shape shape = head.device_shape.value_or(head.shape);
+  std::string rule = "replicated";
+  if (!shape.dims.empty()) {
+    int64_t first = 0;
+    for (const ModuleRow* row : members) {
+      const Shape& whole = row->device_shape ? *row->device_shape : row->shape;
+      const LocalShape local = Slice(*row, arch, rules, whole.dims[0], 1);
+      first += local.out;
+      rule = local.rule;
+    }
+    shape.dims[0] = first;
+  }
+  out->push_back(MakeParam(head.param, head.device_dtype, std::move(shape), head, rule));
+}
+
+// The routed experts of a layer: w13 holds gate and up, w2 down. Order as the quantization methods
+// create them (fused_moe: fp8.py weights first, mxfp4.py weight and scale in turn; v0.28).
+void AddExperts(const std::vector<const ModuleRow*>& members, const ShardingRules& rules,
+                std::vector<DeviceParam>* out) {
+  const ModuleRow& head = *members.front();
+  const int64_t experts = rules.local_experts;
+  const int64_t n = rules.expert_intermediate;
+  const int64_t k = rules.expert_width;
+  const std::string rule =
+      rules.sizes.expert_parallel
+          ? fmt::format("{} of {} experts, whole (EP {})", experts, head.experts, rules.sizes.ep())
+          : fmt::format("all {} experts, intermediate {} a rank (÷ {})", head.experts,
+                        FormatCount(n), rules.sizes.expert_ranks());
+  auto add = [&](const char* name, DType dtype, int64_t rows, int64_t columns) {
+    out->push_back(
+        MakeParam(head.param + "." + name, dtype, Shape{experts, rows, columns}, head, rule));
+  };
+  const QuantFormat& q = head.quant;
+  switch (q.scheme) {
+    case QuantScheme::kPlain:
+      add("w13_weight", head.device_dtype, 2 * n, k);
+      add("w2_weight", head.device_dtype, k, n);
+      break;
+    case QuantScheme::kFp8Block:
+      add("w13_weight", DType::kF8E4M3, 2 * n, k);
+      add("w2_weight", DType::kF8E4M3, k, n);
+      add("w13_weight_scale_inv", DType::kF32, 2 * CeilDiv(n, q.block_out), CeilDiv(k, q.block_in));
+      add("w2_weight_scale_inv", DType::kF32, CeilDiv(k, q.block_out), CeilDiv(n, q.block_in));
+      break;
+    case QuantScheme::kMxfp4:
+      add("w13_weight", DType::kU8, 2 * n, k / 2);
+      add("w13_weight_scale", DType::kU8, 2 * n, k / q.block_in);
+      add("w2_weight", DType::kU8, k, n / 2);
+      add("w2_weight_scale", DType::kU8, k, n / q.block_in);
+      break;
+  }
+}
+
+// Groups rows by parameter, keeping the order of first appearance, and adds each.
+std::vector<DeviceParam> BuildParams(const std::vector<const ModuleRow*>& rows,
+                                     const Architecture& arch, const ShardingRules& rules) {
+  std::vector<std::pair<std::string, std::vector<const ModuleRow*>>> groups;
+  for (const ModuleRow* row : rows) {
+    const auto it = std::find_if(groups.begin(), groups.end(),
+                                 [&](const auto& group) { return group.first == row->param; });
+    if (it == groups.end()) {
+      groups.push_back({row->param, {row}});
+    } else {
+      it->second.push_back(row);
+    }
+  }
+  std::vector<DeviceParam> out;
+  for (const auto& [name, members] : groups) {
+    const ModuleRow& head = *members.front();
+    const size_t before = out.size();
+    if (IsExpert(head.split)) {
+      AddExperts(members, rules, &out);
+    } else if (head.form == Form::kLinear) {
+      AddLinear(members, arch, rules, &out);
+    } else {
+      AddTensor(members, arch, rules, &out);
+    }
+    if (head.blocks == 0) continue;
+    for (size_t i = before; i < out.size(); ++i) {  // a tower's blocks, all alike
+      out[i].bytes = out[i].bytes * head.blocks;
+      out[i].rule += fmt::format(", {} blocks", head.blocks);
+    }
+  }
+  return out;
+}
+
+Bytes Sum(const std::vector<DeviceParam>& params) {
+  Bytes total;
+  for (const DeviceParam& param : params) total += param.bytes;
+  return total;
+}
+
+}  // namespace
+
+Bytes DeviceWeights::StageBytes(const StageRange& range, bool first, bool last) const {
+  Bytes total = Sum(every_stage);
+  for (int64_t layer = range.first; layer < range.end(); ++layer) total += this->layer(layer).bytes;
+  if (first) total += Sum(first_stage);
+  if (last) total += Sum(last_stage);
+  return total;
+}
+
+DeviceWeights ComputeDeviceWeights(const Architecture& arch, const TensorTable& table,
+                                   const ShardingRules& rules) {
+  DeviceWeights weights;
+  std::vector<const ModuleRow*> layered, first, last, every;
+  for (const ModuleRow& row : table.rows) {
+    switch (row.placement) {
+      case Placement::kLayers:
+        layered.push_back(&row);
+        break;
+      case Placement::kFirstStage:
+        first.push_back(&row);
+        break;
+      case Placement::kLastStage:
+        last.push_back(&row);
+        break;
+      case Placement::kEveryStage:
+        if (rules.vision_on_device) every.push_back(&row);
+        break;
+      case Placement::kNotLoaded:
+        break;
+    }
+  }
+  // Layers that the same rows cover are one class.
+  std::map<std::vector<bool>, size_t> classes;
+  for (int64_t layer = 0; layer < arch.layers(); ++layer) {
+    std::vector<bool> signature;
+    std::vector<const ModuleRow*> rows;
+    for (const ModuleRow* row : layered) {
+      const bool here = row->layers.Contains(layer);
+      signature.push_back(here);
+      if (here) rows.push_back(row);
+    }
+    const auto [it, is_new] = classes.emplace(std::move(signature), weights.classes.size());
+    if (is_new) {
+      LayerClass made;
+      made.params = BuildParams(rows, arch, rules);
+      made.bytes = Sum(made.params);
+      weights.classes.push_back(std::move(made));
+    }
+    weights.class_of_layer.push_back(it->second);
+  }
+  // Tied embeddings: the last stage keeps a copy of its own when there are several stages
+  // (vllm/model_executor/models/llama.py, v0.28).
+  if (arch.tied_embeddings && rules.sizes.pp > 1) {
+    for (const ModuleRow* row : first) {
+      if (row->role == Role::kEmbedding) last.push_back(row);
+    }
+  }
+  weights.first_stage = BuildParams(first, arch, rules);
+  weights.last_stage = BuildParams(last, arch, rules);
+  weights.every_stage = BuildParams(every, arch, rules);
+  return weights;
+}
+
+namespace {
+
+// The parameter as messages name it; {B} and {E} would only confuse.
+Indivisible Problem(std::string id, const ModuleRow& row, int64_t dimension, int64_t divisor,
+                    bool output) {
+  Indivisible problem;
+  problem.id = std::move(id);
+  problem.param = row.param;
+  problem.dimension = dimension;
+  problem.divisor = divisor;
+  problem.output = output;
+  problem.expert = IsExpert(row.split);
+  problem.local = dimension % divisor == 0 ? dimension / divisor : 0;
+  return problem;
+}
+
+// FP8 blocks may not be cut: each rank's slice is a multiple of the block.
+void CheckBlock(const ModuleRow& row, int64_t dimension, int64_t divisor, bool output,
+                std::vector<Indivisible>* out) {
+  if (row.quant.scheme != QuantScheme::kFp8Block || divisor <= 1) return;
+  const int64_t block = output ? row.quant.block_out : row.quant.block_in;
+  const int64_t local = dimension / divisor;
+  if (local % block == 0) return;
+  Indivisible problem = Problem("sharding.fp8_block", row, dimension, divisor, output);
+  problem.block = block;
+  out->push_back(std::move(problem));
+}
+
+}  // namespace
+
+std::vector<Indivisible> CheckSharding(const Architecture& arch, const TensorTable& table,
+                                       const ShardingRules& rules) {
+  std::vector<Indivisible> out;
+  const int64_t tp = rules.sizes.tp;
+  for (const ModuleRow& row : table.rows) {
+    if (row.placement == Placement::kNotLoaded) continue;
+    if (row.placement == Placement::kEveryStage && !rules.vision_on_device) continue;
+    const Shape& shape = row.device_shape ? *row.device_shape : row.shape;
+    if (shape.dims.empty()) continue;
+    const int64_t rows = shape.dims[0];
+    const int64_t columns = shape.dims.size() > 1 ? shape.dims[1] : 1;
+    const bool shared = row.split == Split::kSharedColumn || row.split == Split::kSharedRow;
+    const bool vision = row.split == Split::kVisionColumn || row.split == Split::kVisionRow;
+    if ((shared && rules.replicate_shared) || (vision && !rules.vision_sharded)) continue;
+    switch (row.split) {
+      case Split::kReplicated:
+        break;
+      case Split::kColumn:
+      case Split::kSharedColumn:
+      case Split::kVisionColumn:
+        if (rows % tp != 0) {
+          out.push_back(Problem("sharding.column", row, rows, tp, true));
+        } else {
+          CheckBlock(row, rows, tp, true, &out);
+        }
+        break;
+      case Split::kRow:
+      case Split::kSharedRow:
+      case Split::kVisionRow:
+        if (columns % tp != 0) {
+          out.push_back(Problem("sharding.row", row, columns, tp, false));
+        } else {
+          CheckBlock(row, columns, tp, false, &out);
+        }
+        break;
+      case Split::kKvHeads:
+        if (tp <= arch.kv_heads ? arch.kv_heads % tp != 0 : tp % arch.kv_heads != 0) {
+          out.push_back(Problem("sharding.kv_heads", row, arch.kv_heads, tp, true));
+        }
+        break;
+      case Split::kVocabulary:
+        if (RoundUp(rows, rules.vocabulary_multiple) % tp != 0) {
+          out.push_back(Problem("sharding.vocabulary", row,
+                                RoundUp(rows, rules.vocabulary_multiple), tp, true));
+        }
+        break;
+      case Split::kExpertGate:
+      case Split::kExpertDown: {
+        if (rules.sizes.expert_parallel) break;
+        const bool gate = row.split == Split::kExpertGate;
+        const int64_t whole = gate ? rows : columns;
+        const int64_t ranks = rules.sizes.expert_ranks();
+        if (whole % ranks != 0) {
+          out.push_back(Problem("sharding.expert", row, whole, ranks, gate));
+        } else {
+          CheckBlock(row, whole, ranks, gate, &out);
+        }
+        break;
+      }
+      case Split::kExpertUp:
+        break;  // as its gate
+    }
+  }
+  return out;
+}
+
+}  // namespace shardplan
