@@ -1,0 +1,103 @@
+#include "engine/vllm/arguments.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/vllm_context.h"
+
+namespace shardplan {
+namespace {
+
+using testing_support::VllmContext;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::Pair;
+
+vllm::NodeFacts Facts(int64_t node, int64_t nodes) {
+  vllm::NodeFacts facts;
+  facts.node = node;
+  facts.nodes = nodes;
+  facts.gpus = 8;
+  facts.numa_of_gpu = {0, 0, 0, 0, 1, 1, 1, 1};
+  return facts;
+}
+
+TEST(VllmArguments, KimiK3OnTwoNodes) {
+  VllmContext c("kimi-k3");
+  c.context.sizes.tp = 8;
+  c.context.sizes.pp = 2;
+  EngineSettings& s = c.context.settings;
+  s.max_model_len = 524'288;
+  s.max_num_seqs = 1;
+  s.max_num_batched_tokens = 8192;
+  s.gpu_memory_utilization = 0.9;
+  s.enforce_eager = s.language_model_only = s.numa_bind = true;
+  s.cpu_offload_gb = 32;
+  s.cpu_offload_params = {"w13_weight", "w2_weight"};
+  c.Resolve("48,45");
+  vllm::NodeFacts facts = Facts(1, 2);
+  facts.explicit_partition = true;
+  const vllm::NodeCommand command = vllm::MakeCommand(c.context, "/models/Kimi K3", facts);
+  EXPECT_THAT(command.env, ElementsAre(Pair("VLLM_PP_LAYER_PARTITION", "48,45")));
+  EXPECT_THAT(
+      command.argv,
+      ElementsAre("vllm", "serve", "/models/Kimi K3", "--trust-remote-code",
+                  "--tensor-parallel-size", "8", "--pipeline-parallel-size", "2",
+                  "--distributed-executor-backend", "mp", "--nnodes", "2", "--node-rank", "1",
+                  "--master-addr", "<MASTER_ADDR>", "--master-port", "29501", "--headless",
+                  "--max-model-len", "524288", "--max-num-seqs", "1", "--max-num-batched-tokens",
+                  "8192", "--gpu-memory-utilization", "0.9", "--enable-prefix-caching",
+                  "--mamba-cache-mode", "align", "--enforce-eager", "--language-model-only",
+                  "--offload-backend", "uva", "--cpu-offload-gb", "32", "--cpu-offload-params",
+                  "w13_weight", "w2_weight", "--numa-bind", "--numa-bind-nodes", "0", "0", "0", "0",
+                  "1", "1", "1", "1"));
+}
+
+TEST(VllmArguments, OnlyNodeRankAndHeadlessDifferBetweenNodes) {
+  VllmContext c("kimi-k3");
+  c.context.sizes.tp = 8;
+  c.context.sizes.pp = 2;
+  c.Resolve();
+  std::vector<std::string> first = vllm::MakeCommand(c.context, "m", Facts(0, 2)).argv;
+  std::vector<std::string> second = vllm::MakeCommand(c.context, "m", Facts(1, 2)).argv;
+  std::erase(second, "--headless");
+  ASSERT_EQ(first.size(), second.size());
+  int different = 0;
+  for (size_t i = 0; i < first.size(); ++i) different += first[i] != second[i];
+  EXPECT_EQ(different, 1);
+}
+
+TEST(VllmArguments, OneNodeNeedsNoAddresses) {
+  VllmContext c("dense-70b");
+  c.context.sizes.tp = 4;
+  c.Resolve();
+  const vllm::NodeCommand command = vllm::MakeCommand(c.context, "m", Facts(0, 1));
+  EXPECT_THAT(command.env, IsEmpty());
+  EXPECT_THAT(command.argv, Not(Contains("--nnodes")));
+  EXPECT_THAT(command.argv, Not(Contains("--trust-remote-code")));
+  EXPECT_THAT(command.argv, Not(Contains("--mamba-cache-mode")));
+}
+
+TEST(VllmArguments, DataParallelEnginesStartWhereTheirNodeDoes) {
+  VllmContext c("deepseek-v3");
+  c.context.sizes.tp = 4;
+  c.context.sizes.dp = 4;
+  c.context.sizes.expert_parallel = true;
+  c.Resolve();
+  const auto argv = vllm::MakeCommand(c.context, "m", Facts(1, 2)).argv;
+  EXPECT_THAT(argv, Contains("--data-parallel-start-rank"));
+  const auto at = std::find(argv.begin(), argv.end(), "--data-parallel-start-rank");
+  EXPECT_EQ(*(at + 1), "2");
+  EXPECT_THAT(argv, Contains("--headless"));
+}
+
+TEST(VllmArguments, ADashedPathIsNoFlag) {
+  VllmContext c("dense-70b");
+  c.Resolve();
+  EXPECT_EQ(vllm::MakeCommand(c.context, "-rf", Facts(0, 1)).argv[2], "./-rf");
+}
+
+}  // namespace
+}  // namespace shardplan

@@ -1,0 +1,118 @@
+#include "engine/vllm/legality.h"
+
+#include <gtest/gtest.h>
+
+#include "support/vllm_context.h"
+
+namespace shardplan {
+namespace {
+
+using testing_support::VllmContext;
+
+std::vector<Finding> Check(VllmContext* c,
+                           const std::optional<std::vector<int64_t>>& partition = std::nullopt) {
+  const auto resolved = vllm::ResolveSettings(c->context, &c->defaults, &c->findings);
+  EXPECT_TRUE(resolved.has_value());
+  c->context.resolved = *resolved;
+  return vllm::CheckLayout(c->context, partition);
+}
+
+TEST(VllmLegality, HeadsInTheEnginesWords) {
+  VllmContext c("kimi-k3");
+  c.context.sizes.tp = 7;
+  const std::vector<Finding> findings = Check(&c);
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].id, "layout.heads");
+  EXPECT_EQ(findings[0].subject, "--tensor-parallel-size 7");
+  EXPECT_EQ(findings[0].message,
+            "Total number of attention heads (96) must be divisible by tensor parallel size (7).");
+  EXPECT_EQ(findings[0].fix, "nearest legal tensor-parallel sizes: 4 or 8");
+}
+
+// 96 heads and a vocabulary of 163,840: 1, 2, 4, 8, 16, 32 and nothing between.
+TEST(VllmLegality, TensorParallelSizesOfKimiK3) {
+  for (int64_t tp = 1; tp <= 33; ++tp) {
+    VllmContext c("kimi-k3");
+    c.context.sizes.tp = tp;
+    const bool power = (tp & (tp - 1)) == 0;
+    EXPECT_EQ(Check(&c).empty(), power) << tp;
+  }
+}
+
+TEST(VllmLegality, Fp8BlocksOfExperts) {
+  VllmContext c("deepseek-v3");
+  c.context.sizes.tp = 32;
+  const std::vector<Finding> findings = Check(&c);
+  bool found = false;
+  for (const Finding& finding : findings) {
+    if (finding.id != "layout.fp8_block") continue;
+    found = true;
+    EXPECT_NE(finding.message.find("is not divisible by weight quantization block_n = 128."),
+              std::string::npos)
+        << finding.message;
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST(VllmLegality, ExpertsKeepWholeUnderExpertParallelism) {
+  VllmContext c("deepseek-v3");
+  c.context.sizes.tp = 8;
+  c.context.sizes.dp = 4;  // 2048 / 32 = 64: half a block
+  const std::vector<Finding> sliced = Check(&c);
+  ASSERT_EQ(sliced.size(), 1u);
+  EXPECT_EQ(sliced[0].message,
+            "mlp.experts.routed_experts: The output_size of gate's and up's weight = 64 is not "
+            "divisible by weight quantization block_n = 128.");
+  EXPECT_NE(sliced[0].fix.find("--enable-expert-parallel keeps experts whole"), std::string::npos);
+  c.context.sizes.expert_parallel = true;
+  EXPECT_TRUE(Check(&c).empty());
+}
+
+TEST(VllmLegality, PartitionsInTheEnginesWords) {
+  VllmContext c("kimi-k3");
+  c.context.sizes.tp = 8;
+  c.context.sizes.pp = 2;
+  std::vector<Finding> findings = Check(&c, std::vector<int64_t>{48, 46});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].message, "sum(partitions)=94 does not match num_hidden_layers=93.");
+  EXPECT_EQ(findings[0].fix, "vLLM's own split is 47,46");
+  findings = Check(&c, std::vector<int64_t>{31, 31, 31});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].message, "len(partitions)=3 does not match pp_size=2.");
+  EXPECT_TRUE(Check(&c, std::vector<int64_t>{48, 45}).empty());
+}
+
+TEST(VllmLegality, MoreStagesThanLayers) {
+  VllmContext c("deepseek-v3");
+  c.context.sizes.pp = 62;
+  const std::vector<Finding> findings = Check(&c);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].id, "layout.pipeline");
+}
+
+TEST(VllmLegality, DecodeContextParallelism) {
+  VllmContext mla("deepseek-v3");
+  mla.context.sizes.tp = 8;
+  mla.context.sizes.dcp = 3;
+  EXPECT_EQ(Check(&mla)[0].message, "tp_size=8 must be divisible by dcp_size=3.");
+  mla.context.sizes.dcp = 8;
+  EXPECT_TRUE(Check(&mla).empty());
+  VllmContext gqa("dense-70b");
+  gqa.context.sizes.tp = 8;
+  gqa.context.sizes.dcp = 2;  // 8 KV heads already fill TP 8
+  EXPECT_EQ(Check(&gqa)[0].id, "layout.dcp");
+  gqa.context.sizes.tp = 16;
+  EXPECT_TRUE(Check(&gqa).empty());
+}
+
+TEST(VllmLegality, KvHeadsReplicateOrDivide) {
+  for (const auto& [tp, legal] : {std::pair(4, true), std::pair(8, true), std::pair(16, true),
+                                  std::pair(32, true), std::pair(64, true)}) {
+    VllmContext c("dense-70b");
+    c.context.sizes.tp = tp;
+    EXPECT_EQ(Check(&c).empty(), legal) << tp;
+  }
+}
+
+}  // namespace
+}  // namespace shardplan

@@ -1,0 +1,159 @@
+#include "engine/vllm/weights.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "support/vllm_context.h"
+
+namespace shardplan {
+namespace {
+
+using testing_support::Optional;
+using testing_support::ReadRows;
+using testing_support::VllmContext;
+
+// The pattern a parameter has in vLLM's own listing: the layer (or block) as an asterisk.
+std::string Starred(std::string name) {
+  for (const char* hole : {"{L}", "{B}"}) {
+    const size_t at = name.find(hole);
+    if (at != std::string::npos) name.replace(at, 3, "*");
+  }
+  return name;
+}
+
+class GoldenWeights : public ::testing::TestWithParam<std::string> {};
+
+// Every row of what vLLM's own classes create (d29f7f5c): total, per parameter, per layer.
+TEST_P(GoldenWeights, EqualsWhatVllmCreates) {
+  int checked = 0;
+  for (const nlohmann::json& row : ReadRows("vllm/weights.jsonl")) {
+    if (row["model"] != GetParam()) continue;
+    SCOPED_TRACE(row["id"].get<std::string>());
+    VllmContext c(GetParam(), "0.28.0");
+    c.context.sizes.tp = row["tp"];
+    c.context.sizes.pp = row["pp"];
+    c.context.sizes.dp = row["dp"];
+    c.context.sizes.expert_parallel = row["ep"];
+    c.gpu().capability = row["capability"];
+    c.context.settings.language_model_only = row["text_only"];
+    c.context.settings.mm_encoder_tp_mode = Optional<std::string>(row, "encoder");
+    c.Resolve(Optional<std::string>(row, "partition"));
+    const DeviceWeights weights = c.Weights();
+    const int64_t stage = row["stage"];
+    const StageRange range = c.context.stages[static_cast<size_t>(stage)];
+    const bool last = stage + 1 == c.context.sizes.pp;
+
+    EXPECT_EQ(weights.StageBytes(range, stage == 0, last).count(), row["param_bytes"]);
+    for (const auto& [layer, bytes] :
+         row["layers"].get<std::vector<std::pair<int64_t, int64_t>>>()) {
+      EXPECT_EQ(weights.layer(layer).bytes.count(), bytes) << "layer " << layer;
+    }
+    std::map<std::string, int64_t> ours;
+    auto add = [&](const std::string& prefix, const std::vector<DeviceParam>& params) {
+      for (const DeviceParam& p : params) ours[Starred(prefix + p.name)] += p.bytes.count();
+    };
+    for (int64_t layer = range.first; layer < range.end(); ++layer) {
+      add(c.spec().table.layer_prefix, weights.layer(layer).params);
+    }
+    if (stage == 0) add("", weights.first_stage);
+    if (last) add("", weights.last_stage);
+    add("", weights.every_stage);
+    EXPECT_EQ(ours, (row["params"].get<std::map<std::string, int64_t>>()));
+    ++checked;
+  }
+  EXPECT_GT(checked, 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, GoldenWeights,
+                         ::testing::Values("kimi-k3", "deepseek-v3", "kimi-k2", "dense-70b"),
+                         testing_support::ExampleName);
+
+TEST(VllmWeights, PadsKimiK3ExpertsOnlyWithoutExpertParallelism) {
+  VllmContext c("kimi-k3");
+  c.context.sizes.tp = 16;
+  c.Resolve();
+  const vllm::ExpertPadding sliced = vllm::PadExpert(c.context);
+  EXPECT_EQ(sliced.unpadded, 192);
+  EXPECT_EQ(sliced.padded, 256);
+  c.context.sizes.expert_parallel = true;
+  c.Resolve();
+  const vllm::ExpertPadding whole = vllm::PadExpert(c.context);
+  EXPECT_EQ(whole.unpadded, 3072);
+  EXPECT_EQ(whole.padded, 3072);
+}
+
+TEST(VllmWeights, NewerVersionsPadOverAllExpertRanks) {
+  // TP 8 × DP 4: a slice of 96. The old rule looks at TP alone and leaves it to the backend's 128.
+  for (const auto& [version, padded] : {std::pair("0.28.0", 128), std::pair("0.31.0", 256)}) {
+    VllmContext c("kimi-k3", version);
+    c.context.sizes.tp = 8;
+    c.context.sizes.dp = 4;
+    c.Resolve();
+    EXPECT_EQ(vllm::PadExpert(c.context).padded, padded) << version;
+  }
+}
+
+TEST(VllmWeights, FirstRanksHoldTheExpertsLeftOver) {
+  VllmContext c("deepseek-v3");
+  c.context.sizes.tp = 1;
+  c.context.sizes.dp = 6;
+  c.context.sizes.expert_parallel = true;
+  c.Resolve();
+  EXPECT_EQ(vllm::RulesFor(c.context, 0).local_experts, 43);
+  EXPECT_EQ(vllm::RulesFor(c.context, 3).local_experts, 43);
+  EXPECT_EQ(vllm::RulesFor(c.context, 4).local_experts, 42);
+  int64_t all = 0;
+  for (int64_t rank = 0; rank < 6; ++rank) all += vllm::RulesFor(c.context, rank).local_experts;
+  EXPECT_EQ(all, 256);
+}
+
+TEST(VllmWeights, KimiK3BuffersOfThePublishedDeployment) {
+  VllmContext c("kimi-k3");
+  c.context.sizes.tp = 8;
+  c.context.sizes.pp = 2;
+  c.context.settings.language_model_only = true;
+  c.Resolve("48,45");
+  auto sum = [&](size_t stage) {
+    int64_t bytes = 0;
+    for (const auto& extra : vllm::Buffers(c.context, c.context.stages[stage], 896)) {
+      bytes += extra.bytes.count();
+    }
+    return bytes;
+  };
+  // What vLLM registers on capability 9.0 and 10.0 (golden row w1049).
+  EXPECT_EQ(sum(0), 2'672'880);
+  // No fused decode kernel before Hopper: only the attention scales are left.
+  c.gpu().capability = 80;
+  EXPECT_EQ(sum(0), 12 * 5 * 4);
+}
+
+TEST(VllmWeights, DequantizesMlaOnceForFp8) {
+  VllmContext c("deepseek-v3");
+  c.context.sizes.tp = 8;
+  c.Resolve();
+  const auto extras = vllm::PostLoad(c.context, c.context.stages[0], c.Weights());
+  ASSERT_EQ(extras.size(), 2u);
+  EXPECT_EQ(extras[0].bytes, Bytes(61LL * 512 * 16 * 256 * 2));
+  EXPECT_EQ(extras[1].name, "expert scales, kernel layout");
+  EXPECT_EQ(extras[1].bytes, Bytes(58LL * 256 * (4 * 56 + 56 * 2) * 4));
+}
+
+TEST(VllmWeights, UnquantizedMlaIsAView) {
+  VllmContext c("kimi-k3");
+  c.context.sizes.tp = 8;
+  c.Resolve();
+  EXPECT_TRUE(vllm::PostLoad(c.context, c.context.stages[0], c.Weights()).empty());
+}
+
+TEST(VllmWeights, DTypeChangesWhatTheModelDTypeMade) {
+  VllmContext c("kimi-k3");
+  const TensorTable table = vllm::WithDType(c.spec().table, DType::kBF16, DType::kF32);
+  for (size_t i = 0; i < table.rows.size(); ++i) {
+    EXPECT_EQ(table.rows[i].device_dtype, DType::kF32) << table.rows[i].name;
+    EXPECT_EQ(table.rows[i].dtype, c.spec().table.rows[i].dtype);
+  }
+}
+
+}  // namespace
+}  // namespace shardplan

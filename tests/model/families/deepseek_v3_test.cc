@@ -1,0 +1,92 @@
+#include <gtest/gtest.h>
+
+#include "support/example_model.h"
+
+namespace shardplan {
+namespace {
+
+using testing_support::Build;
+using testing_support::BuildError;
+using testing_support::ExampleConfig;
+
+TEST(DeepseekV3, Architecture) {
+  const Architecture a = Build(ExampleConfig("deepseek-v3")).arch;
+  EXPECT_EQ(a.layers(), 61);
+  EXPECT_EQ(a.mtp_layers, 1);
+  EXPECT_EQ(a.moe.first_dense, 3);
+  EXPECT_EQ(a.moe.experts, 256);
+  EXPECT_EQ(a.head_dim, 192);
+  EXPECT_TRUE(a.rotary.yarn);
+  EXPECT_EQ(a.rotary.positions, 163'840);
+  EXPECT_FALSE(a.is_hybrid());
+}
+
+// Elements by dtype, as the hub splits them.
+TEST(DeepseekV3, ElementsByDType) {
+  std::map<DType, int64_t> elements;
+  const ModelSpec spec = Build(ExampleConfig("deepseek-v3"));
+  for (const ModuleRow& row : spec.table.rows) {
+    for (const StoredTensor& tensor : StoredTensors(row)) {
+      elements[tensor.dtype] += tensor.shape.Elements() * row.Count();
+    }
+  }
+  EXPECT_EQ(elements[DType::kBF16], 3918786560);
+  EXPECT_EQ(elements[DType::kF8E4M3], 680571043840);
+  EXPECT_EQ(elements[DType::kF32], 41555600);
+}
+
+TEST(DeepseekV3, DraftLayersAreInTheFileOnly) {
+  const ModelSpec spec = Build(ExampleConfig("deepseek-v3"));
+  int64_t draft = 0;
+  for (const ModuleRow& row : spec.table.rows) {
+    if (row.role != Role::kDraft) continue;
+    ++draft;
+    EXPECT_EQ(row.placement, Placement::kNotLoaded) << row.name;
+    EXPECT_TRUE(row.optional) << row.name;
+    EXPECT_TRUE(row.layers.Contains(61)) << row.name;
+  }
+  EXPECT_GT(draft, 10);
+  Assumptions none;
+  none.mtp = false;
+  EXPECT_LT(Totals(Build(ExampleConfig("deepseek-v3"), none).table).tensors, 91'991);
+}
+
+TEST(DeepseekV3, KimiK2IsTheSameCodeWithOtherNumbers) {
+  const Architecture a = Build(ExampleConfig("kimi-k2")).arch;
+  EXPECT_EQ(a.family, "deepseek-v3");
+  EXPECT_EQ(a.moe.experts, 384);
+  EXPECT_EQ(a.moe.first_dense, 1);
+  EXPECT_EQ(a.heads, 64);
+  EXPECT_EQ(a.mtp_layers, 0);
+}
+
+TEST(DeepseekV3, UnquantizedCheckpointsHaveNoScales) {
+  nlohmann::json config = ExampleConfig("deepseek-v3");
+  config.erase("quantization_config");
+  const TensorTotals totals = Totals(Build(config).table);
+  EXPECT_EQ(totals.parameters, totals.elements);
+  EXPECT_EQ(totals.parameters, 684489845504);
+}
+
+TEST(DeepseekV3, Refusals) {
+  nlohmann::json config = ExampleConfig("deepseek-v3");
+  config["quantization_config"] = {{"quant_method", "awq"}};
+  EXPECT_EQ(BuildError(config),
+            "config.json: quantization method 'awq' is not known for deepseek-v3; fp8 with a "
+            "weight_block_size of two numbers is");
+  config = ExampleConfig("deepseek-v3");
+  config["first_k_dense_replace"] = 62;
+  EXPECT_EQ(BuildError(config),
+            "config.json: first_k_dense_replace: more dense layers than layers");
+  config = ExampleConfig("deepseek-v3");
+  config["num_experts_per_tok"] = 257;
+  EXPECT_EQ(BuildError(config),
+            "config.json: num_experts_per_tok: more experts a token than experts");
+  config = ExampleConfig("deepseek-v3");
+  config["moe_layer_freq"] = 2;
+  EXPECT_EQ(BuildError(config),
+            "config.json: moe_layer_freq: expected 1: every layer after the dense ones is MoE");
+}
+
+}  // namespace
+}  // namespace shardplan

@@ -1,0 +1,76 @@
+#include <gtest/gtest.h>
+
+#include "support/example_model.h"
+
+namespace shardplan {
+namespace {
+
+using testing_support::Build;
+using testing_support::BuildError;
+using testing_support::DenseConfig;
+
+nlohmann::json Small(const std::string& architecture) {
+  return DenseConfig(architecture, 64, 128, 2, 4, 2, 1000);
+}
+
+const ModuleRow* Find(const ModelSpec& spec, const std::string& suffix) {
+  for (const ModuleRow& row : spec.table.rows) {
+    if (row.name.ends_with(suffix)) return &row;
+  }
+  return nullptr;
+}
+
+TEST(Dense, BiasesByArchitecture) {
+  const ModelSpec llama = Build(Small("LlamaForCausalLM"));
+  EXPECT_FALSE(Find(llama, "q_proj")->bias);
+  const ModelSpec qwen2 = Build(Small("Qwen2ForCausalLM"));
+  EXPECT_TRUE(Find(qwen2, "q_proj")->bias);
+  EXPECT_TRUE(Find(qwen2, "v_proj")->bias);
+  EXPECT_FALSE(Find(qwen2, "o_proj")->bias);
+  nlohmann::json biased = Small("LlamaForCausalLM");
+  biased["attention_bias"] = true;
+  EXPECT_TRUE(Find(Build(biased), "o_proj")->bias);
+  EXPECT_EQ(Find(llama, "q_norm.weight"), nullptr);
+  EXPECT_NE(Find(Build(Small("Qwen3ForCausalLM")), "q_norm.weight"), nullptr);
+}
+
+TEST(Dense, TiedEmbeddingsHaveNoHead) {
+  nlohmann::json tied = Small("Qwen3ForCausalLM");
+  tied["tie_word_embeddings"] = true;
+  EXPECT_EQ(Find(Build(tied), "lm_head.weight"), nullptr);
+}
+
+TEST(Dense, HeadDimensionMayBeItsOwn) {
+  nlohmann::json config = Small("LlamaForCausalLM");
+  EXPECT_EQ(Build(config).arch.head_dim, 16);
+  config["head_dim"] = 40;
+  EXPECT_EQ(Find(Build(config), "q_proj")->shape, (Shape{160, 64}));
+}
+
+TEST(Dense, Contradictions) {
+  nlohmann::json config = Small("LlamaForCausalLM");
+  config["num_attention_heads"] = 5;
+  EXPECT_EQ(BuildError(config),
+            "config.json: num_attention_heads: does not divide hidden_size, and there is no "
+            "head_dim");
+  config = Small("LlamaForCausalLM");
+  config["num_key_value_heads"] = 3;
+  EXPECT_EQ(BuildError(config),
+            "config.json: num_key_value_heads: does not divide num_attention_heads");
+  config = Small("LlamaForCausalLM");
+  config["use_sliding_window"] = true;
+  EXPECT_EQ(BuildError(config),
+            "config.json: use_sliding_window: sliding-window layers are not modelled for this "
+            "family");
+  config = Small("LlamaForCausalLM");
+  config["quantization_config"] = {{"quant_method", "gptq"}};
+  EXPECT_EQ(BuildError(config),
+            "config.json: quantization method 'gptq' is not known for dense models; the "
+            "unquantized checkpoint can be planned");
+  config = Small("LlamaForCausalLM");
+  config["torch_dtype"] = "int8";
+  EXPECT_EQ(BuildError(config), "config.json: torch_dtype: expected bfloat16, float16 or float32");
+}
+
+}  // namespace
+}  // namespace shardplan

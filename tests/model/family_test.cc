@@ -1,0 +1,188 @@
+#include "shardplan/model/family.h"
+
+#include <gtest/gtest.h>
+
+#include "shardplan/base/file.h"
+#include "support/example_model.h"
+
+namespace shardplan {
+namespace {
+
+using testing_support::Build;
+using testing_support::BuildError;
+using testing_support::DenseConfig;
+using testing_support::ExampleConfig;
+
+struct Published {
+  const char* name;
+  nlohmann::json config;
+  Assumptions assumptions;
+  int64_t tensors;
+  int64_t payload;
+  int64_t parameters;  // logical: without scales; 0 where only the element count was published
+  int64_t elements;    // scales included; 0 where unknown
+};
+
+Assumptions InvFreq(int64_t entries) {
+  Assumptions a;
+  a.inv_freq = entries;
+  return a;
+}
+
+nlohmann::json With(nlohmann::json config, const nlohmann::json& changes) {
+  config.merge_patch(changes);
+  return config;
+}
+
+// Totals that publishers and the hub state, to the byte and the element.
+TEST(FamilyTotals, EqualThePublishedOnes) {
+  const std::string llama = "LlamaForCausalLM";
+  const std::string qwen2 = "Qwen2ForCausalLM";
+  const std::string qwen3 = "Qwen3ForCausalLM";
+  const nlohmann::json head_128 = {{"head_dim", 128}, {"attention_bias", false}};
+  const Published published[] = {
+      {"Kimi-K3", ExampleConfig("kimi-k3"), {}, 497220, 1560860324864, 2779931837184, 0},
+      {"DeepSeek-V3",
+       ExampleConfig("deepseek-v3"),
+       {},
+       91991,
+       688574839360,
+       684489845504,
+       684531386000},
+      {"Kimi-K2-Instruct", ExampleConfig("kimi-k2"), InvFreq(56), 139644, 1029173256720,
+       1026408235864, 1026470731056},
+      {"Kimi-K2-Instruct-0905", ExampleConfig("kimi-k2"), InvFreq(128), 139644, 1029173265504, 0,
+       0},
+      {"Llama-3.1-8B",
+       DenseConfig(llama, 4096, 14336, 32, 32, 8, 128256),
+       {},
+       291,
+       16060522496,
+       8030261248,
+       8030261248},
+      {"Llama-3.1-70B",
+       ExampleConfig("dense-70b"),
+       {},
+       723,
+       141107412992,
+       70553706496,
+       70553706496},
+      {"Llama-3.1-405B",
+       DenseConfig(llama, 16384, 53248, 126, 128, 8, 128256),
+       {},
+       1137,
+       811706777600,
+       405853388800,
+       405853388800},
+      {"Reflection-70B",
+       With(ExampleConfig("dense-70b"), {{"torch_dtype", "float32"}, {"vocab_size", 128262}}),
+       {},
+       723,
+       282215219200,
+       0,
+       0},
+      {"Llama-2-7B",
+       With(DenseConfig(llama, 4096, 11008, 32, 32, 32, 32000), {{"torch_dtype", "float16"}}),
+       InvFreq(64), 323, 13476839424, 0, 6738417664},
+      {"Qwen2.5-7B",
+       DenseConfig(qwen2, 3584, 18944, 28, 28, 4, 152064),
+       {},
+       339,
+       15231233024,
+       0,
+       0},
+      {"Qwen2.5-72B",
+       DenseConfig(qwen2, 8192, 29568, 80, 64, 8, 152064),
+       {},
+       963,
+       145412407296,
+       72706203648,
+       72706203648},
+      {"Qwen3-8B",
+       With(DenseConfig(qwen3, 4096, 12288, 36, 32, 8, 151936), head_128),
+       {},
+       399,
+       16381470720,
+       8190735360,
+       8190735360},
+      {"Qwen3-32B",
+       With(DenseConfig(qwen3, 5120, 25600, 64, 64, 8, 151936), head_128),
+       {},
+       707,
+       65524246528,
+       32762123264,
+       32762123264},
+  };
+  for (const Published& p : published) {
+    SCOPED_TRACE(p.name);
+    const TensorTotals totals = Totals(Build(p.config, p.assumptions).table);
+    EXPECT_EQ(totals.tensors, p.tensors);
+    EXPECT_EQ(totals.payload, Bytes(p.payload));
+    if (p.parameters != 0) {
+      EXPECT_EQ(totals.parameters, p.parameters);
+    }
+    if (p.elements != 0) {
+      EXPECT_EQ(totals.elements, p.elements);
+    }
+  }
+}
+
+TEST(Families, UnknownArchitecturesSuggest) {
+  EXPECT_EQ(BuildError({{"architectures", {"LlamaForCausalLMs"}}}),
+            "config.json: architecture 'LlamaForCausalLMs' is not known; did you mean "
+            "LlamaForCausalLM?");
+  EXPECT_EQ(BuildError({{"architectures", {"Nothing\nLike"}}}),
+            "config.json: architecture 'Nothing\\x0aLike' is not known; `shardplan catalog "
+            "families` lists the known ones");
+  EXPECT_EQ(BuildError({{"hidden_size", 3}}),
+            "config.json: architectures: expected the model's class name, found nothing; is this a "
+            "model's config.json?");
+  EXPECT_EQ(BuildError({{"architectures", 3}}),
+            "config.json: architectures: expected a list of strings, found 3");
+}
+
+// Sizes that no product of which fits 64 bits end in one line, not in a wrapped number.
+TEST(Families, AbsurdSizesAreRefused) {
+  nlohmann::json huge =
+      DenseConfig("LlamaForCausalLM", 1 << 24, 1 << 24, 4096, 1 << 24, 1 << 24, 1 << 24);
+  huge["head_dim"] = 1 << 24;
+  EXPECT_EQ(BuildError(huge),
+            "config.json: the sizes in this config multiply to more than 64 bits");
+}
+
+TEST(Families, CatalogueIsSortedAndComplete) {
+  const std::vector<FamilyInfo>& families = Families();
+  ASSERT_EQ(families.size(), 3u);
+  for (size_t i = 1; i < families.size(); ++i) EXPECT_LT(families[i - 1].id, families[i].id);
+  for (const FamilyInfo& family : families) {
+    EXPECT_FALSE(family.architectures.empty());
+    EXPECT_FALSE(family.description.empty());
+  }
+}
+
+TEST(Assume, ParsesAndRefuses) {
+  Assumptions a;
+  EXPECT_TRUE(ParseAssumption("mtp=false", &a));
+  EXPECT_TRUE(ParseAssumption("mtp_embed=true", &a));
+  EXPECT_TRUE(ParseAssumption("inv_freq=56", &a));
+  EXPECT_EQ(a.mtp, false);
+  EXPECT_EQ(a.mtp_embed, true);
+  EXPECT_EQ(a.inv_freq, 56);
+  for (const auto& [text, want] :
+       {std::pair("mtp", "--assume mtp: expected mtp=true or mtp=false"),
+        std::pair("mtp=no", "--assume mtp=no: expected mtp=true or mtp=false"),
+        std::pair("inv_freq=x",
+                  "--assume inv_freq=x: expected inv_freq=N, the entries of the "
+                  "rotary buffer"),
+        std::pair("inv_freq=0",
+                  "--assume inv_freq=0: expected inv_freq=N, the entries of the "
+                  "rotary buffer"),
+        std::pair("x=1", "--assume x=1: expected one of mtp=BOOL, mtp_embed=BOOL, inv_freq=N")}) {
+    const Status status = ParseAssumption(text, &a);
+    ASSERT_FALSE(status.has_value());
+    EXPECT_EQ(status.error().ToString(), want);
+  }
+}
+
+}  // namespace
+}  // namespace shardplan

@@ -1,0 +1,115 @@
+#include "shardplan/model/model.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "support/temp_dir.h"
+#include "support/tiny_checkpoint.h"
+#include "support/tiny_models.h"
+
+namespace shardplan {
+namespace {
+
+using testing_support::TempDir;
+using testing_support::TinyDeepseek;
+using testing_support::TinyDense;
+using testing_support::TinyKimiK3;
+using testing_support::WriteTiny;
+
+bool HasFinding(const Model& model, const std::string& id) {
+  for (const Finding& finding : model.findings) {
+    if (finding.id == id) return true;
+  }
+  return false;
+}
+
+TEST(LoadModel, DirectoryIndexAndConfigAgree) {
+  for (const nlohmann::json& config : {TinyKimiK3(), TinyDeepseek(), TinyDense()}) {
+    TempDir dir;
+    const std::string path = dir.Path("a model");
+    WriteTiny(config, path);
+    const auto full = LoadModel(path);
+    ASSERT_TRUE(full.has_value()) << full.error().ToString();
+    EXPECT_EQ(full->shape_basis, Basis::kExact);
+    EXPECT_TRUE(full->inventory.tensors.empty());  // served their purpose
+    const auto derived = LoadModel(path + "/config.json");
+    ASSERT_TRUE(derived.has_value()) << derived.error().ToString();
+    EXPECT_EQ(derived->shape_basis, Basis::kDerived);
+    EXPECT_TRUE(HasFinding(*derived, "model.shapes_derived"));
+    EXPECT_EQ(full->totals.tensors, derived->totals.tensors);
+    EXPECT_EQ(full->totals.payload, derived->totals.payload);
+    EXPECT_EQ(full->totals.parameters, derived->totals.parameters);
+    EXPECT_EQ(full->totals.elements, derived->totals.elements);
+    const std::string index = path + "/model.safetensors.index.json";
+    if (std::filesystem::exists(index)) {
+      const auto by_index = LoadModel(index);
+      ASSERT_TRUE(by_index.has_value()) << by_index.error().ToString();
+      EXPECT_EQ(by_index->totals.tensors, full->totals.tensors);
+    }
+  }
+}
+
+TEST(LoadModel, AnIndexWithoutItsShardsIsDerived) {
+  TempDir dir;
+  const std::string path = dir.Path("m");
+  WriteTiny(TinyKimiK3(), path);
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    if (entry.path().extension() == ".safetensors") std::filesystem::remove(entry);
+  }
+  const auto model = LoadModel(path);
+  ASSERT_TRUE(model.has_value()) << model.error().ToString();
+  EXPECT_EQ(model->shape_basis, Basis::kDerived);
+  EXPECT_TRUE(model->shard_use.empty());
+}
+
+TEST(LoadModel, OneShardOfSeveralConfirmsItsPart) {
+  TempDir dir;
+  const std::string path = dir.Path("m");
+  WriteTiny(TinyKimiK3(), path);
+  const auto model = LoadModel(path + "/model-00002-of-000009.safetensors");
+  ASSERT_TRUE(model.has_value()) << model.error().ToString();
+  EXPECT_EQ(model->shape_basis, Basis::kDerived);
+  EXPECT_TRUE(HasFinding(*model, "model.single_shard"));
+  EXPECT_EQ(model->totals.tensors, Totals(model->table).tensors);
+}
+
+TEST(LoadModel, AnnouncedDraftLayersThatAreNotStored) {
+  TempDir dir;
+  Assumptions none;
+  none.mtp = false;
+  WriteTiny(TinyDeepseek(), dir.Path("m"), none);
+  const auto model = LoadModel(dir.Path("m"));
+  ASSERT_TRUE(model.has_value()) << model.error().ToString();
+  EXPECT_TRUE(HasFinding(*model, "model.mtp_absent"));
+  for (const ModuleRow& row : model->table.rows) EXPECT_NE(row.role, Role::kDraft);
+}
+
+TEST(LoadModel, NeedsAConfig) {
+  TempDir dir;
+  WriteTiny(TinyDense(), dir.Path("m"));
+  std::filesystem::remove(dir.Path("m/config.json"));
+  const auto model = LoadModel(dir.Path("m"));
+  ASSERT_FALSE(model.has_value());
+  EXPECT_EQ(model.error().ToString(),
+            dir.Path("m") +
+                ": expected a config.json beside the weights, found none; the architecture cannot "
+                "be told without it; copy the model's config.json here");
+}
+
+TEST(LoadModel, ConfigOfAnotherModel) {
+  TempDir dir;
+  WriteTiny(TinyDense(), dir.Path("m"));
+  nlohmann::json other = TinyDense();
+  other["num_hidden_layers"] = 6;
+  dir.Write("m/config.json", other.dump());
+  const auto model = LoadModel(dir.Path("m"));
+  ASSERT_FALSE(model.has_value());
+  EXPECT_EQ(model.error().code, ErrorCode::kInvalidInput);
+  EXPECT_NE(model.error().message.find("first 'model.layers.5.self_attn.q_proj.weight'"),
+            std::string::npos)
+      << model.error().message;
+}
+
+}  // namespace
+}  // namespace shardplan

@@ -1,0 +1,157 @@
+#include "plan/assemble.h"
+
+#include <gtest/gtest.h>
+
+#include "shardplan/base/units.h"
+#include "support/plan_world.h"
+
+namespace shardplan {
+namespace {
+
+using testing_support::EnvironmentFor;
+using testing_support::Evaluate;
+using testing_support::ExampleFromConfig;
+using testing_support::PublishedKimiK3;
+
+// The fullest rank decides: where experts don't divide evenly, the first ranks hold one more.
+TEST(Assemble, RanksOfAStageMayDiffer) {
+  Deployment d;
+  d.gpu = "h20-141";
+  d.sizes.tp = 1;
+  d.sizes.dp = 6;
+  d.sizes.expert_parallel = true;
+  d.gpus_per_node = 6;
+  d.settings.max_model_len = 4096;
+  d.settings.max_num_seqs = 16;
+  const Plan plan = Evaluate(ExampleFromConfig("deepseek-v3"), d);
+  ASSERT_EQ(plan.ranks.size(), 6u);
+  EXPECT_GT(plan.ranks[0].weights, plan.ranks[5].weights);
+  EXPECT_EQ(plan.ranks[0].weights, plan.ranks[3].weights);
+  EXPECT_LT(plan.ranks[0].kv_available.central, plan.ranks[5].kv_available.central);
+  const int64_t blocks = FloorDiv(plan.ranks[0].kv_available.central, plan.kv->bytes_per_block);
+  EXPECT_EQ(plan.kv->num_blocks, std::max<int64_t>(0, blocks));
+  for (const RankPlan& rank : plan.ranks) EXPECT_EQ(rank.ledger.Sum(), rank.device_total);
+}
+
+TEST(Assemble, AutoWindowIsTheLargestThatFits) {
+  Deployment d = PublishedKimiK3();
+  d.settings.max_model_len.reset();
+  d.settings.max_model_len_auto = true;
+  const Plan plan = Evaluate(ExampleFromConfig("kimi-k3"), d);
+  EXPECT_EQ(plan.verdict, Verdict::kFits);
+  EXPECT_GT(plan.window.max_model_len, 524'288);
+  Deployment more = d;
+  more.settings.max_model_len_auto = false;
+  more.settings.max_model_len = plan.window.max_model_len + 1;
+  if (*more.settings.max_model_len <= 1'048'576) {
+    EXPECT_EQ(Evaluate(ExampleFromConfig("kimi-k3"), more).verdict, Verdict::kDoesNotFit);
+  } else {
+    EXPECT_EQ(plan.window.max_model_len, 1'048'576);
+  }
+}
+
+TEST(Assemble, KvCacheMemoryReplacesUtilization) {
+  Deployment d = PublishedKimiK3();
+  d.settings.kv_cache_memory_bytes = Bytes(10'616'832LL * 1630 + 17);
+  const Plan plan = Evaluate(ExampleFromConfig("kimi-k3"), d);
+  EXPECT_EQ(plan.kv->num_blocks, 1630);
+  EXPECT_EQ(plan.kv->num_blocks_low, 1630);
+  EXPECT_EQ(plan.kv->tokens, 1'234'955);
+  for (const RankPlan& rank : plan.ranks) EXPECT_EQ(rank.ledger.Sum(), rank.device_total);
+}
+
+TEST(Assemble, TypicalLengthBesideTheFullWindow) {
+  Deployment d = PublishedKimiK3();
+  d.typical_tokens = 8192;
+  const Plan plan = Evaluate(ExampleFromConfig("kimi-k3"), d);
+  // 11 MLA blocks and 3 × 3 state blocks.
+  ASSERT_TRUE(plan.kv->typical_concurrency.has_value());
+  EXPECT_DOUBLE_EQ(*plan.kv->typical_concurrency, static_cast<double>(plan.kv->num_blocks) / 20.0);
+}
+
+TEST(Assemble, RequiredConcurrencyIsPartOfTheVerdict) {
+  Deployment d = PublishedKimiK3();
+  d.require_concurrency = 2;
+  EXPECT_EQ(Evaluate(ExampleFromConfig("kimi-k3"), d).verdict, Verdict::kFits);
+  d.require_concurrency = 3;
+  const Plan plan = Evaluate(ExampleFromConfig("kimi-k3"), d);
+  EXPECT_EQ(plan.verdict, Verdict::kDoesNotFit);
+  EXPECT_EQ(plan.limiting->account, Account::kKvCache);
+  EXPECT_EQ(plan.findings.front().id, "fit.concurrency");
+}
+
+TEST(Assemble, TheUncertainEndsDecideTheirOwnVerdicts) {
+  // Two requests need 1,385 blocks; the range with graphs and a large batch goes below.
+  Deployment d = PublishedKimiK3();
+  d.require_concurrency = 2;
+  d.settings.enforce_eager = false;
+  d.settings.max_num_batched_tokens = 12'288;
+  const Plan plan = Evaluate(ExampleFromConfig("kimi-k3"), d);
+  EXPECT_EQ(plan.verdict_low, Verdict::kFits);
+  EXPECT_EQ(plan.verdict_high, Verdict::kDoesNotFit);
+  EXPECT_NE(testing_support::FindFinding(plan, "verdict.range"), nullptr);
+}
+
+TEST(Assemble, MemoryInUseByOthersIsARow) {
+  Deployment d = PublishedKimiK3();
+  d.gpu_memory_in_use = Bytes(2 * kGiB);
+  Plan plan = Evaluate(ExampleFromConfig("kimi-k3"), d);
+  EXPECT_EQ(plan.ranks[0].ledger.Sum(Account::kInUseByOthers), Bytes(2 * kGiB));
+  EXPECT_EQ(plan.verdict, Verdict::kFits);
+  d.gpu_memory_in_use = Bytes(12 * kGiB);
+  plan = Evaluate(ExampleFromConfig("kimi-k3"), d);
+  EXPECT_EQ(plan.verdict, Verdict::kDoesNotFit);
+  EXPECT_NE(testing_support::FindFinding(plan, "fit.free_memory"), nullptr);
+}
+
+TEST(Assemble, TotalMemoryCanBeGiven) {
+  Deployment d = PublishedKimiK3();
+  d.gpu_memory_total = Bytes(95 * kGiB);
+  const Plan plan = Evaluate(ExampleFromConfig("kimi-k3"), d);
+  EXPECT_EQ(plan.ranks[0].capacity, Bytes(95 * kGiB));
+  EXPECT_EQ(plan.ranks[0].budget, Bytes(91'804'925'952));  // ceil(95 GiB × 0.9)
+  EXPECT_EQ(plan.ranks[0].ledger.Sum(), plan.ranks[0].device_total);
+}
+
+// Three other shapes of model: dense, MLA with FP8 blocks, and a mixture over sixteen cards.
+TEST(Assemble, ExamplesOfOtherFamilies) {
+  Deployment dense;
+  dense.gpu = "h100-80-sxm";
+  dense.sizes.tp = 4;
+  dense.gpus_per_node = 4;
+  const Plan llama = Evaluate(ExampleFromConfig("dense-70b"), dense);
+  EXPECT_EQ(llama.verdict, Verdict::kFits);
+  EXPECT_EQ(llama.ranks[0].detail.parameters, Bytes(35'278'831'616));
+  EXPECT_EQ(llama.kv->bytes_per_block, Bytes(1'310'720));
+
+  Deployment deepseek;
+  deepseek.gpu = "h20-141";
+  deepseek.sizes.tp = 8;
+  const Plan v3 = Evaluate(ExampleFromConfig("deepseek-v3"), deepseek);
+  EXPECT_EQ(v3.verdict, Verdict::kFits);
+  EXPECT_EQ(v3.ranks[0].detail.parameters, Bytes(85'140'130'848));
+  EXPECT_EQ(v3.kv->block_tokens, 16);
+  deepseek.gpu = "h20-96";
+  const Plan small = Evaluate(ExampleFromConfig("deepseek-v3"), deepseek);
+  EXPECT_EQ(small.ranks[0].detail.parameters, Bytes(85'140'130'848));
+
+  Deployment k2;
+  k2.gpu = "h20-96";
+  k2.sizes.tp = 16;
+  const Plan kimi = Evaluate(ExampleFromConfig("kimi-k2"), k2);
+  EXPECT_EQ(kimi.ranks.size(), 16u);
+  EXPECT_NE(testing_support::FindFinding(kimi, "layout.tp_spans_nodes"), nullptr);
+}
+
+TEST(Assemble, BriefPlansSkipWhatASearchIgnores) {
+  const Deployment d = PublishedKimiK3();
+  const Environment env = EnvironmentFor(ExampleFromConfig("kimi-k3"), d);
+  const auto brief = Assemble(env, d, true);
+  ASSERT_TRUE(brief.has_value());
+  EXPECT_TRUE(brief->launch.empty());
+  EXPECT_TRUE(brief->host.empty());
+  EXPECT_EQ(brief->kv->num_blocks, Evaluate(ExampleFromConfig("kimi-k3"), d).kv->num_blocks);
+}
+
+}  // namespace
+}  // namespace shardplan

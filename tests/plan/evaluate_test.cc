@@ -1,0 +1,184 @@
+// The published deployment and its neighbours, figure by figure.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "shardplan/base/units.h"
+#include "support/plan_world.h"
+
+namespace shardplan {
+namespace {
+
+using ::testing::HasSubstr;
+using testing_support::Evaluate;
+using testing_support::ExampleFromConfig;
+using testing_support::FindFinding;
+using testing_support::PublishedKimiK3;
+
+Plan K3(const Deployment& deployment) { return Evaluate(ExampleFromConfig("kimi-k3"), deployment); }
+
+double Gib(Bytes bytes) { return InGiB(bytes).value(); }
+
+TEST(EvaluatePlan, PublishedKimiK3Deployment) {
+  const Plan plan = K3(PublishedKimiK3());
+  EXPECT_EQ(plan.verdict, Verdict::kFits);
+  ASSERT_EQ(plan.ranks.size(), 16u);
+  EXPECT_FALSE(plan.limiting.has_value());
+  // Parameters as created, by stage.
+  for (const auto& [rank, gib] : {std::pair(0, 97.702), std::pair(8, 93.280)}) {
+    const WeightsDetail& detail = plan.ranks[static_cast<size_t>(rank)].detail;
+    EXPECT_NEAR(Gib(detail.parameters + detail.buffers), gib, gib * 1e-4);
+  }
+  for (const RankPlan& rank : plan.ranks) {
+    EXPECT_DOUBLE_EQ(Gib(rank.offloaded), 32.15625);
+    EXPECT_EQ(rank.ledger.Sum(), rank.device_total);
+    EXPECT_EQ(rank.ledger.SumInBudget(true), rank.budget);
+    EXPECT_EQ(rank.device_total, Bytes(97'871 * kMiB));
+    EXPECT_EQ(rank.detail.rounding, Bytes());
+  }
+  EXPECT_EQ(plan.kv->block_tokens, 768);
+  EXPECT_EQ(plan.kv->page, Bytes(884'736));
+  EXPECT_EQ(plan.kv->bytes_per_block, Bytes(10'616'832));
+  EXPECT_EQ(plan.kv->blocks_per_request, 692);
+  EXPECT_EQ(plan.kv->full_window_requests, 2);
+  EXPECT_EQ(plan.kv->attention_layers_by_stage, (std::vector<int64_t>{12, 12}));
+  EXPECT_EQ(plan.window.max_input_tokens, 491'520);
+  EXPECT_EQ(plan.activations[0].per_token, Bytes(398'016));
+  ASSERT_EQ(plan.host.size(), 2u);
+  for (const HostPlan& host : plan.host) {
+    EXPECT_DOUBLE_EQ(Gib(host.pinned), 257.25);
+    EXPECT_EQ(host.pinned_allocated, Bytes(448 * kGiB));
+    ASSERT_EQ(host.per_numa.size(), 2u);
+    EXPECT_EQ(host.per_numa[0].bytes, host.per_numa[1].bytes);
+    EXPECT_EQ(host.per_numa[0].allocated, Bytes(224 * kGiB));
+  }
+}
+
+// Blocks that the deployment's logs show, with no calibration: within 5, 5 and 7 %, range included.
+TEST(EvaluatePlan, BlocksOfThePublishedRuns) {
+  struct Run {
+    bool eager;
+    int64_t batched;
+    int64_t observed;
+    double tolerance;
+  };
+  for (const Run& run : {Run{true, 8192, 1630, 0.05}, Run{false, 8192, 1568, 0.05},
+                         Run{false, 16'384, 1262, 0.07}}) {
+    Deployment d = PublishedKimiK3();
+    d.settings.enforce_eager = run.eager;
+    d.settings.max_num_batched_tokens = run.batched;
+    const Plan plan = K3(d);
+    EXPECT_NEAR(static_cast<double>(plan.kv->num_blocks), static_cast<double>(run.observed),
+                static_cast<double>(run.observed) * run.tolerance);
+    EXPECT_LE(plan.kv->num_blocks_low, run.observed);
+    EXPECT_GE(plan.kv->num_blocks_high, run.observed);
+  }
+}
+
+TEST(EvaluatePlan, EvenShareOfSixteenH20) {
+  const EvenShare share = K3(PublishedKimiK3()).even_share;
+  EXPECT_EQ(share.cards, 16);
+  EXPECT_EQ(FormatGiB(share.card), "95.577 GiB");
+  EXPECT_EQ(FormatGiB(share.physical), "1,529.234 GiB");
+  EXPECT_EQ(FormatTiB(share.physical), "1.493 TiB");
+}
+
+TEST(EvaluatePlan, WithoutOffloadItDoesNotFit) {
+  Deployment d = PublishedKimiK3();
+  d.settings.cpu_offload_gb = 0;
+  d.settings.cpu_offload_params.clear();
+  const Plan plan = K3(d);
+  EXPECT_EQ(plan.verdict, Verdict::kDoesNotFit);
+  ASSERT_TRUE(plan.limiting.has_value());
+  EXPECT_EQ(plan.limiting->rank, 0);
+  EXPECT_EQ(plan.limiting->account, Account::kWeights);
+  EXPECT_NEAR(Gib(plan.limiting->short_by), 22.9, 0.5);
+  const Finding* refusal = FindFinding(plan, "fit.no_kv_memory");
+  ASSERT_NE(refusal, nullptr);
+  EXPECT_THAT(refusal->message, HasSubstr("No available memory for the cache blocks."));
+  EXPECT_THAT(refusal->fix,
+              HasSubstr("--cpu-offload-gb 23 --cpu-offload-params w13_weight,w2_weight"));
+  EXPECT_THAT(refusal->fix, HasSubstr("--nodes 3 --pp 3 (24 cards, the fewest that fit)"));
+  // The offload that is named does fit, and one GiB less does not.
+  d.settings.cpu_offload_params = {"w13_weight", "w2_weight"};
+  d.settings.cpu_offload_gb = 23;
+  EXPECT_EQ(K3(d).verdict, Verdict::kFits);
+  d.settings.cpu_offload_gb = 22;
+  EXPECT_EQ(K3(d).verdict, Verdict::kDoesNotFit);
+}
+
+TEST(EvaluatePlan, OneNodeIsTooSmall) {
+  for (const auto& [gpu, least] : {std::pair("h20-141", 60.0), std::pair("h20-96", 100.0)}) {
+    Deployment d = PublishedKimiK3();
+    d.gpu = gpu;
+    d.nodes = 1;
+    d.sizes.pp = 1;
+    d.partition.reset();
+    d.settings.cpu_offload_gb = 0;
+    d.settings.cpu_offload_params.clear();
+    const Plan plan = K3(d);
+    EXPECT_EQ(plan.verdict, Verdict::kDoesNotFit) << gpu;
+    EXPECT_EQ(plan.limiting->account, Account::kWeights);
+    EXPECT_GT(Gib(plan.limiting->short_by), least);
+  }
+}
+
+TEST(EvaluatePlan, SixteenCardsWithAndWithoutExpertParallelism) {
+  Deployment d = PublishedKimiK3();
+  d.gpu = "h20-141";
+  d.sizes.tp = 16;
+  d.sizes.pp = 1;
+  d.partition.reset();
+  d.settings.cpu_offload_gb = 0;
+  d.settings.cpu_offload_params.clear();
+  d.settings.language_model_only = false;
+  d.sizes.expert_parallel = true;
+  Plan plan = K3(d);
+  EXPECT_EQ(plan.verdict, Verdict::kFits);
+  EXPECT_NEAR(Gib(plan.ranks[0].detail.parameters), 101.69, 0.01);
+  d.settings.language_model_only = true;
+  EXPECT_NEAR(Gib(K3(d).ranks[0].detail.parameters), 100.85, 0.01);
+  d.settings.language_model_only = false;
+  d.sizes.expert_parallel = false;
+  plan = K3(d);
+  EXPECT_NEAR(Gib(plan.ranks[0].detail.parameters), 129.75, 0.01);
+  const Finding* padding = FindFinding(plan, "weights.expert_padding");
+  ASSERT_NE(padding, nullptr);
+  EXPECT_THAT(padding->message, HasSubstr("a slice of 192 is padded to 256 (+33 %)"));
+  EXPECT_EQ(plan.verdict, Verdict::kDoesNotFit);
+  const Finding* refusal = FindFinding(plan, "fit.no_kv_memory");
+  ASSERT_NE(refusal, nullptr);
+  EXPECT_THAT(refusal->fix, HasSubstr("--enable-expert-parallel (on the same cards)"));
+}
+
+TEST(EvaluatePlan, IllegalLayoutsHaveNoRanks) {
+  Deployment d = PublishedKimiK3();
+  d.sizes.tp = 6;
+  const Plan plan = K3(d);
+  EXPECT_EQ(plan.verdict, Verdict::kIllegal);
+  EXPECT_EQ(plan.verdict_low, Verdict::kIllegal);
+  EXPECT_TRUE(plan.ranks.empty());
+  EXPECT_TRUE(plan.host.empty());
+  EXPECT_TRUE(plan.files.empty());
+  EXPECT_TRUE(plan.launch.empty());
+  EXPECT_FALSE(plan.kv.has_value());
+  EXPECT_EQ(plan.findings.front().severity, Severity::kError);
+}
+
+TEST(EvaluatePlan, SameInputSameAnswer) {
+  const Plan a = K3(PublishedKimiK3());
+  const Plan b = K3(PublishedKimiK3());
+  ASSERT_EQ(a.findings.size(), b.findings.size());
+  for (size_t i = 0; i < a.findings.size(); ++i) {
+    EXPECT_EQ(a.findings[i].message, b.findings[i].message);
+  }
+  EXPECT_EQ(a.launch[1].argv, b.launch[1].argv);
+}
+
+TEST(EvaluatePlan, VerdictNames) {
+  EXPECT_EQ(ToString(Verdict::kFits), "fits");
+  EXPECT_EQ(ToString(Verdict::kDoesNotFit), "does_not_fit");
+  EXPECT_EQ(ToString(Verdict::kIllegal), "illegal");
+}
+
+}  // namespace
+}  // namespace shardplan

@@ -1,0 +1,95 @@
+#include "plan/fixes.h"
+
+#include <gtest/gtest.h>
+
+#include "support/plan_world.h"
+
+namespace shardplan {
+namespace {
+
+using testing_support::EnvironmentFor;
+using testing_support::Evaluate;
+using testing_support::ExampleFromConfig;
+using testing_support::PublishedKimiK3;
+
+Deployment WithoutOffload() {
+  Deployment d = PublishedKimiK3();
+  d.settings.cpu_offload_gb = 0;
+  d.settings.cpu_offload_params.clear();
+  return d;
+}
+
+TEST(Fixes, SmallestOffloadIsTheFirstThatFits) {
+  const Model& model = ExampleFromConfig("kimi-k3");
+  const Deployment d = WithoutOffload();
+  const auto fix = SmallestOffload(EnvironmentFor(model, d), d);
+  ASSERT_TRUE(fix.has_value());
+  Deployment less = *fix;
+  EXPECT_EQ(Evaluate(model, less).verdict, Verdict::kFits);
+  // Linear search over the real evaluation agrees with the binary one.
+  for (double gb = 0; gb < fix->settings.cpu_offload_gb; gb += 1) {
+    less.settings.cpu_offload_gb = gb;
+    EXPECT_NE(Evaluate(model, less).verdict, Verdict::kFits) << gb;
+  }
+}
+
+TEST(Fixes, LargestWindowIsTheLastThatFits) {
+  const Model& model = ExampleFromConfig("dense-70b");
+  Deployment d;
+  d.gpu = "h100-80-sxm";
+  d.sizes.tp = 2;
+  d.settings.max_num_seqs = 8;
+  ASSERT_EQ(Evaluate(model, d).verdict, Verdict::kDoesNotFit);
+  const auto fix = LargestFittingWindow(EnvironmentFor(model, d), d);
+  ASSERT_TRUE(fix.has_value());
+  Deployment at = *fix;
+  EXPECT_EQ(Evaluate(model, at).verdict, Verdict::kFits);
+  at.settings.max_model_len = *at.settings.max_model_len + 1;
+  EXPECT_EQ(Evaluate(model, at).verdict, Verdict::kDoesNotFit);
+}
+
+TEST(Fixes, NoWindowMendsWeightsThatDoNotFit) {
+  const Deployment d = WithoutOffload();
+  EXPECT_FALSE(
+      LargestFittingWindow(EnvironmentFor(ExampleFromConfig("kimi-k3"), d), d).has_value());
+}
+
+TEST(Fixes, FewestCardsAddsStages) {
+  const Model& model = ExampleFromConfig("kimi-k3");
+  const Deployment d = WithoutOffload();
+  const auto fix = FewestCards(EnvironmentFor(model, d), d);
+  ASSERT_TRUE(fix.has_value());
+  EXPECT_EQ(fix->sizes.world(), 24);
+  EXPECT_EQ(Evaluate(model, *fix).verdict, Verdict::kFits);
+}
+
+TEST(Fixes, ExpertParallelismIsOfferedWhereItAloneMendsIt) {
+  const Model& model = ExampleFromConfig("kimi-k3");
+  Deployment d = WithoutOffload();
+  d.gpu = "h20-141";
+  d.sizes.tp = 16;
+  d.sizes.pp = 1;
+  d.partition.reset();
+  const std::vector<std::string> fixes = DescribeFixes(EnvironmentFor(model, d), d);
+  ASSERT_FALSE(fixes.empty());
+  EXPECT_EQ(fixes[0], "--enable-expert-parallel (on the same cards)");
+}
+
+TEST(Fixes, NothingIsOfferedThatDoesNotFit) {
+  const Model& model = ExampleFromConfig("kimi-k3");
+  Deployment d = WithoutOffload();
+  d.gpu = "l4-24";
+  d.sizes.pp = 1;
+  d.nodes = 1;
+  d.partition.reset();
+  const Environment env = EnvironmentFor(model, d);
+  for (const auto& fix :
+       {SmallestOffload(env, d), LargestFittingWindow(env, d), FewestCards(env, d)}) {
+    if (fix) {
+      EXPECT_EQ(Evaluate(model, *fix).verdict, Verdict::kFits);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shardplan

@@ -1,0 +1,121 @@
+#include "plan/notes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/plan_world.h"
+
+namespace shardplan {
+namespace {
+
+using ::testing::HasSubstr;
+using testing_support::Evaluate;
+using testing_support::ExampleFromConfig;
+using testing_support::FindFinding;
+using testing_support::PublishedKimiK3;
+
+Plan K3(const Deployment& d) { return Evaluate(ExampleFromConfig("kimi-k3"), d); }
+
+TEST(Notes, SequencesPromiseNothing) {
+  Deployment d = PublishedKimiK3();
+  d.settings.max_num_seqs = 64;
+  const Plan plan = K3(d);
+  const Finding* finding = FindFinding(plan, "capacity.max_num_seqs");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->severity, Severity::kWarning);
+  EXPECT_EQ(finding->subject, "--max-num-seqs 64");
+  EXPECT_EQ(finding->message,
+            "64 is a scheduler limit, not a promise: 2 requests of 524,288 tokens are resident at "
+            "once, more of them wait or are preempted");
+  EXPECT_EQ(FindFinding(K3(PublishedKimiK3()), "capacity.max_num_seqs"), nullptr);
+}
+
+TEST(Notes, BlockCostOfBothSplits) {
+  const Plan plan = K3(PublishedKimiK3());
+  const Finding* finding = FindFinding(plan, "kv.block_cost");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->message,
+            "the split 48,45 puts 12 / 12 attention layers on its stages and a block costs "
+            "10,616,832 B on each; vLLM's own: the split 47,46 puts 11 / 13 attention layers on "
+            "its stages and a block costs 11,501,568 B on stage 1");
+}
+
+TEST(Notes, ReplicatedTower) {
+  Deployment d = PublishedKimiK3();
+  d.settings.language_model_only = false;
+  const Plan plan = K3(d);
+  const Finding* finding = FindFinding(plan, "weights.vision_replicated");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->message,
+            "the vision tower (0.833 GiB) is replicated on every rank of every stage");
+  EXPECT_EQ(finding->subject, "12 vision heads over TP 8");
+  EXPECT_EQ(FindFinding(K3(PublishedKimiK3()), "weights.vision_replicated"), nullptr);
+}
+
+TEST(Notes, PinnedRounding) {
+  const Plan plan = K3(PublishedKimiK3());
+  const Finding* finding = FindFinding(plan, "offload.pinned_rounding");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->message,
+            "514.50 GiB of offloaded weights take 896.00 GiB of pinned memory over all nodes: the "
+            "allocator rounds each tensor up to a power of two");
+}
+
+TEST(Notes, OffloadThatMovesNothing) {
+  Deployment d = PublishedKimiK3();
+  d.settings.cpu_offload_params = {"w13"};
+  EXPECT_THAT(FindFinding(K3(d), "offload.nothing")->message,
+              HasSubstr("matches no parameter of the decoder layers"));
+  d.settings.cpu_offload_gb = 0;
+  EXPECT_THAT(FindFinding(K3(d), "offload.nothing")->message,
+              HasSubstr("nothing moves without --cpu-offload-gb"));
+}
+
+TEST(Notes, OutputThatLeavesNoInput) {
+  Deployment d = PublishedKimiK3();
+  d.output_tokens = 524'288;
+  const Plan plan = K3(d);
+  EXPECT_EQ(plan.verdict, Verdict::kDoesNotFit);
+  EXPECT_EQ(FindFinding(plan, "window.output_tokens")->message,
+            "leaves no room for input in a window of 524,288");
+}
+
+TEST(Notes, GraphsNeedAStateBlockPerSequence) {
+  Deployment d = PublishedKimiK3();
+  d.settings.enforce_eager = false;
+  d.settings.max_num_seqs = 1600;
+  const Plan plan = K3(d);
+  const Finding* finding = FindFinding(plan, "graphs.state_blocks");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_THAT(finding->message, HasSubstr("max_num_seqs (1600) exceeds available Mamba cache "
+                                          "blocks ("));
+  EXPECT_EQ(plan.verdict, Verdict::kDoesNotFit);
+}
+
+TEST(Notes, TheWindowRefusalQuotesTheEngine) {
+  Deployment d;
+  d.gpu = "h100-80-sxm";
+  d.sizes.tp = 2;
+  d.settings.max_num_seqs = 8;
+  const Plan plan = Evaluate(ExampleFromConfig("dense-70b"), d);
+  const Finding* finding = FindFinding(plan, "fit.window");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_THAT(finding->message,
+              HasSubstr("To serve at least one request with the model's max seq len (131072), "
+                        "(20.0 GiB KV cache is needed, which is larger than the available KV cache "
+                        "memory ("));
+  EXPECT_THAT(finding->message, HasSubstr("the estimated maximum model length is "));
+}
+
+TEST(Notes, WhatTheEngineNeverCountsCanKillItToo) {
+  Deployment d = PublishedKimiK3();
+  d.settings.gpu_memory_utilization = 0.985;
+  const Plan plan = K3(d);
+  EXPECT_EQ(plan.verdict, Verdict::kDoesNotFit);
+  EXPECT_NE(FindFinding(plan, "fit.free_memory"), nullptr);
+  ASSERT_TRUE(plan.limiting.has_value());
+  EXPECT_GT(plan.limiting->short_by, Bytes());
+}
+
+}  // namespace
+}  // namespace shardplan

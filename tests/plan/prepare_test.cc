@@ -1,0 +1,131 @@
+#include "plan/prepare.h"
+
+#include <gtest/gtest.h>
+
+#include "shardplan/base/units.h"
+#include "support/plan_world.h"
+
+namespace shardplan {
+namespace {
+
+using testing_support::Cards;
+using testing_support::EnvironmentFor;
+using testing_support::ExampleFromConfig;
+using testing_support::PublishedKimiK3;
+using testing_support::Store;
+
+class PrepareTest : public ::testing::Test {
+ protected:
+  // Prepares into a fresh object; "" or the error.
+  std::string Try(const Deployment& d) {
+    const Model& model = ExampleFromConfig("kimi-k3");
+    const auto env = MakeEnvironment(model, Cards(), Store(), d);
+    if (!env) return env.error().ToString();
+    env_ = *env;
+    p_ = std::make_unique<Prepared>();
+    const Status status = Prepare(env_, d, p_.get());
+    return status ? "" : status.error().ToString();
+  }
+  const Finding* Find(const std::string& id) const {
+    for (const Finding& finding : p_->findings) {
+      if (finding.id == id) return &finding;
+    }
+    return nullptr;
+  }
+  Environment env_;
+  std::unique_ptr<Prepared> p_;
+};
+
+Deployment Layout(int64_t tp, int64_t pp, std::optional<int64_t> nodes = std::nullopt) {
+  Deployment d;
+  d.gpu = "h20-96";
+  d.sizes.tp = tp;
+  d.sizes.pp = pp;
+  d.nodes = nodes;
+  return d;
+}
+
+TEST_F(PrepareTest, NodesAsManyAsTheWorldNeeds) {
+  for (const auto& [tp, pp, nodes, each] :
+       {std::tuple(8, 1, 1, 8), std::tuple(8, 2, 2, 8), std::tuple(4, 4, 2, 8),
+        std::tuple(16, 1, 2, 8), std::tuple(4, 3, 2, 6), std::tuple(4, 1, 1, 4)}) {
+    EXPECT_EQ(Try(Layout(tp, pp)), "");
+    EXPECT_EQ(p_->placement.nodes, nodes) << tp << "x" << pp;
+    EXPECT_EQ(p_->placement.ranks_per_node, each) << tp << "x" << pp;
+  }
+}
+
+TEST_F(PrepareTest, WholeStagesWherePossible) {
+  EXPECT_EQ(Try(Layout(4, 3, 3)), "");
+  EXPECT_EQ(p_->placement.nodes, 3);
+  EXPECT_EQ(p_->placement.ranks_per_node, 4);
+  EXPECT_EQ(Find("layout.stage_straddles"), nullptr);
+  EXPECT_EQ(Try(Layout(4, 3, 2)), "");
+  ASSERT_NE(Find("layout.stage_straddles"), nullptr);
+  EXPECT_EQ(Find("layout.stage_straddles")->message,
+            "6 ranks a node are no whole number of stages of 4 ranks: a stage is split over two "
+            "nodes");
+  EXPECT_TRUE(p_->legal);
+}
+
+TEST_F(PrepareTest, TooFewCardsIsIllegal) {
+  EXPECT_EQ(Try(Layout(8, 2, 1)), "");
+  EXPECT_FALSE(p_->legal);
+  EXPECT_EQ(Find("layout.world_size")->message, "16 ranks need 16 GPUs, 1 node(s) of 8 have 8");
+  EXPECT_EQ(Find("layout.world_size")->fix, "--nodes 2 or a smaller layout");
+}
+
+TEST_F(PrepareTest, IdleHardwareIsANote) {
+  EXPECT_EQ(Try(Layout(8, 2, 4)), "");
+  EXPECT_EQ(Find("layout.idle_nodes")->message, "2 of 4 nodes are used");
+}
+
+TEST_F(PrepareTest, RefusesWhatNoLayoutCanBe) {
+  Deployment d = Layout(0, 1);
+  EXPECT_EQ(Try(d), "--tensor-parallel-size 0: expected a number from 1 to 65,536");
+  d = Layout(65'536, 65'536);
+  EXPECT_EQ(Try(d), "layout: expected at most 65,536 ranks in all");
+  d = Layout(8, 1, 0);
+  EXPECT_EQ(Try(d), "--nodes, --gpus-per-node: expected positive numbers");
+  d = Layout(8, 1);
+  d.require_concurrency = 0;
+  EXPECT_EQ(Try(d), "--require-concurrency 0: expected a number from 1 to 65,536");
+}
+
+TEST_F(PrepareTest, RefusesOtherEnginesAndBackends) {
+  Deployment d = Layout(8, 1);
+  d.engine = "sglang";
+  EXPECT_EQ(Try(d), "--engine sglang: only vllm is modelled; --engine vllm or vllm@VERSION");
+  d = Layout(8, 1);
+  d.settings.offload_backend = "prefetch";
+  EXPECT_EQ(Try(d),
+            "--offload-backend prefetch: prefetch offload is not modelled yet; uva is modelled");
+  d.settings.offload_backend = "x";
+  EXPECT_EQ(Try(d), "--offload-backend x: expected uva; uva is modelled");
+  d = Layout(8, 1);
+  d.settings.cpu_offload_gb = -1;
+  EXPECT_EQ(Try(d), "--cpu-offload-gb -1: expected GiB a card, zero or more");
+}
+
+TEST_F(PrepareTest, UnknownCardsSuggest) {
+  Deployment d = Layout(8, 1);
+  d.gpu = "h20-97";
+  EXPECT_NE(Try(d).find("h20-96"), std::string::npos);
+}
+
+TEST_F(PrepareTest, UnknownVersionsUseTheNearestAndSaySo) {
+  Deployment d = PublishedKimiK3();
+  d.engine_version = "0.33.0";
+  EXPECT_EQ(Try(d), "");
+  EXPECT_NE(Find("engine.version"), nullptr);
+}
+
+TEST_F(PrepareTest, DTypeChangesWhatIsCreated) {
+  Deployment d = PublishedKimiK3();
+  d.settings.dtype = "float32";
+  EXPECT_EQ(Try(d), "");
+  EXPECT_EQ(p_->table.rows[0].device_dtype, DType::kF32);
+}
+
+}  // namespace
+}  // namespace shardplan

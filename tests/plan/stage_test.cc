@@ -1,0 +1,89 @@
+#include "plan/stage.h"
+
+#include <gtest/gtest.h>
+
+#include "shardplan/base/units.h"
+#include "support/plan_world.h"
+
+namespace shardplan {
+namespace {
+
+using testing_support::EnvironmentFor;
+using testing_support::ExampleFromConfig;
+using testing_support::PublishedKimiK3;
+
+class StageTest : public ::testing::Test {
+ protected:
+  StageEvaluation Run(const std::string& model, const Deployment& d, int64_t stage) {
+    env_ = EnvironmentFor(ExampleFromConfig(model), d);
+    p_ = std::make_unique<Prepared>();
+    EXPECT_TRUE(Prepare(env_, d, p_.get()).has_value());
+    EXPECT_TRUE(p_->legal);
+    const ShardingRules rules = vllm::RulesFor(p_->context, 0);
+    const DeviceWeights weights = ComputeDeviceWeights(*p_->context.arch, p_->table, rules);
+    return EvaluateStage(*p_, ExampleFromConfig(model), weights, stage, rules.local_experts);
+  }
+  static Bytes Outside(const StageEvaluation& e, Account account) {
+    Bytes sum;
+    for (const Entry& entry : e.entries) {
+      if (entry.account == account && !entry.in_budget) sum += entry.bytes.central;
+    }
+    return sum;
+  }
+  Environment env_;
+  std::unique_ptr<Prepared> p_;
+};
+
+TEST(Requested, CeilsAsTheEngineDoes) {
+  EXPECT_EQ(RequestedBytes(Bytes(10), 0.91), Bytes(10));
+  EXPECT_EQ(RequestedBytes(Bytes(150'109'880'320), 0.9), Bytes(135'098'892'288));
+  EXPECT_EQ(RequestedBytes(Bytes(100), 1.0), Bytes(100));
+}
+
+TEST_F(StageTest, ResidualOfThePublishedRun) {
+  const StageEvaluation e = Run("kimi-k3", PublishedKimiK3(), 0);
+  const Bytes residual = e.in_budget.central - e.resident;
+  EXPECT_NEAR(InGiB(residual).value(), 3.92, 0.02);
+  const Bytes low = e.in_budget.low - e.resident;
+  const Bytes high = e.in_budget.high - e.resident;
+  EXPECT_NEAR(InGiB(low).value(), 3.40, 0.02);
+  EXPECT_NEAR(InGiB(high).value(), 5.07, 0.02);
+}
+
+TEST_F(StageTest, WeightsAreWhatIsLeftAfterOffload) {
+  const StageEvaluation e = Run("kimi-k3", PublishedKimiK3(), 0);
+  EXPECT_EQ(e.resident,
+            e.detail.parameters + e.detail.buffers + e.detail.post_load - e.offload.bytes);
+  EXPECT_NEAR(InGiB(e.resident).value(), 65.546, 0.001);
+}
+
+TEST_F(StageTest, WorkspaceOutsideTheBudgetGrowsWithSequences) {
+  Deployment d = PublishedKimiK3();
+  const Bytes one = Outside(Run("kimi-k3", d, 0), Account::kWorkspace);
+  d.settings.max_num_seqs = 1024;
+  const Bytes many = Outside(Run("kimi-k3", d, 0), Account::kWorkspace);
+  // FlashKDA keeps two fp32 states of 12 × 128 × 128 a sequence.
+  EXPECT_EQ(many - one, Bytes(1023LL * 12 * 128 * 128 * 4 * 2));
+}
+
+TEST_F(StageTest, CommunicatorsCountGroups) {
+  Deployment d;
+  d.gpu = "h100-80-sxm";
+  d.gpus_per_node = 1;
+  EXPECT_EQ(Outside(Run("dense-70b", d, 0), Account::kCommunication), Bytes());
+  d.gpus_per_node = 8;
+  d.sizes.tp = 8;
+  const Bytes two = Outside(Run("dense-70b", d, 0), Account::kCommunication);
+  d.sizes.pp = 2;
+  const Bytes three = Outside(Run("dense-70b", d, 0), Account::kCommunication);
+  EXPECT_EQ(two.count() * 3, three.count() * 2);
+}
+
+TEST_F(StageTest, LoadingPeaksAboveWhatStays) {
+  const StageEvaluation e = Run("kimi-k3", PublishedKimiK3(), 0);
+  EXPECT_GT(e.load_peak.central, e.resident);
+  EXPECT_LT(e.load_peak.central, e.resident + Bytes(6 * kGiB));
+}
+
+}  // namespace
+}  // namespace shardplan

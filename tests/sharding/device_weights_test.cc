@@ -1,0 +1,119 @@
+#include "shardplan/sharding/device_weights.h"
+
+#include <gtest/gtest.h>
+
+#include "support/tiny_models.h"
+
+namespace shardplan {
+namespace {
+
+using testing_support::Build;
+using testing_support::TinyDeepseek;
+using testing_support::TinyDense;
+using testing_support::TinyKimiK3;
+
+ShardingRules Rules(int64_t tp, int64_t pp = 1) {
+  ShardingRules rules;
+  rules.sizes.tp = tp;
+  rules.sizes.pp = pp;
+  return rules;
+}
+
+const DeviceParam* Find(const std::vector<DeviceParam>& params, const std::string& name) {
+  for (const DeviceParam& param : params) {
+    if (param.name == name) return &param;
+  }
+  return nullptr;
+}
+
+TEST(DeviceWeights, FusesAndPadsProjections) {
+  const ModelSpec spec = Build(TinyKimiK3());
+  ShardingRules rules = Rules(4);
+  rules.expert_intermediate = 128;
+  rules.expert_width = 256;
+  rules.local_experts = 6;
+  const DeviceWeights w = ComputeDeviceWeights(spec.arch, spec.table, rules);
+  // q, k, v, g of 128 rows ÷ 4, f_a whole (16), b of 8 ÷ 4, and padding to 16: 128 + 16 + 2 → 160.
+  const DeviceParam* in = Find(w.layer(0).params, "self_attn.in_proj_qkvgfab.weight");
+  ASSERT_NE(in, nullptr);
+  EXPECT_EQ(in->shape, (Shape{160, 64}));
+  EXPECT_EQ(in->rule, "output ÷ TP 4; replicated; rows padded to 160");
+  // Stored with head_dim entries, created with one per head.
+  EXPECT_EQ(Find(w.layer(0).params, "self_attn.A_log")->shape, (Shape{2}));
+  const DeviceParam* conv = Find(w.layer(0).params, "self_attn.conv1d.weight");
+  EXPECT_EQ(conv->shape, (Shape{96, 1, 4}));
+  EXPECT_EQ(conv->dtype, DType::kF32);
+  EXPECT_EQ(Find(w.layer(0).params, "self_attn.o_norm.weight")->dtype, DType::kBF16);
+}
+
+TEST(DeviceWeights, LayersOfAKindShareAClass) {
+  const ModelSpec spec = Build(TinyKimiK3());
+  ShardingRules rules = Rules(1);
+  rules.expert_intermediate = 512;
+  rules.expert_width = 256;
+  rules.local_experts = 6;
+  const DeviceWeights w = ComputeDeviceWeights(spec.arch, spec.table, rules);
+  EXPECT_EQ(w.classes.size(), 3u);  // KDA + dense, KDA + MoE, MLA + MoE
+  EXPECT_EQ(w.class_of_layer[1], w.class_of_layer[3]);
+  EXPECT_NE(w.class_of_layer[0], w.class_of_layer[1]);
+  EXPECT_NE(w.class_of_layer[2], w.class_of_layer[1]);
+}
+
+TEST(DeviceWeights, VocabularyIsPaddedBeforeItIsDivided) {
+  const ModelSpec spec = Build(TinyDense());  // 130 rows → 192
+  const DeviceWeights w = ComputeDeviceWeights(spec.arch, spec.table, Rules(4));
+  EXPECT_EQ(w.first_stage[0].shape, (Shape{48, 32}));
+  EXPECT_EQ(w.first_stage[0].rule, "rows padded to 192 ÷ TP 4");
+}
+
+TEST(DeviceWeights, TiedEmbeddingsStandOnBothEndsOfAPipeline) {
+  nlohmann::json config = TinyDense();
+  config["tie_word_embeddings"] = true;
+  const ModelSpec spec = Build(config);
+  EXPECT_EQ(ComputeDeviceWeights(spec.arch, spec.table, Rules(1)).last_stage.size(), 1u);
+  const DeviceWeights two = ComputeDeviceWeights(spec.arch, spec.table, Rules(1, 2));
+  ASSERT_EQ(two.last_stage.size(), 2u);
+  EXPECT_EQ(two.last_stage[1].bytes, two.first_stage[0].bytes);
+}
+
+TEST(DeviceWeights, RowBiasesStayWhole) {
+  const ModelSpec spec = Build(TinyDense());
+  const DeviceWeights w = ComputeDeviceWeights(spec.arch, spec.table, Rules(2));
+  EXPECT_EQ(Find(w.layer(0).params, "self_attn.o_proj.bias")->shape, (Shape{32}));
+  EXPECT_EQ(Find(w.layer(0).params, "self_attn.qkv_proj.bias")->shape, (Shape{16 + 4 + 4}));
+}
+
+TEST(CheckSharding, NamesWhatDoesNotDivide) {
+  const ModelSpec spec = Build(TinyDeepseek());
+  ShardingRules rules = Rules(16);
+  rules.expert_intermediate = 2;
+  rules.expert_width = 32;
+  rules.local_experts = 10;
+  bool expert = false;
+  for (const Indivisible& problem : CheckSharding(spec.arch, spec.table, rules)) {
+    if (!problem.expert || problem.block == 0) continue;
+    expert = true;
+    EXPECT_EQ(problem.id, "sharding.fp8_block");
+    EXPECT_EQ(problem.local, 2);
+    EXPECT_EQ(problem.block, 4);
+  }
+  EXPECT_TRUE(expert);
+  rules.sizes.tp = 4;
+  EXPECT_TRUE(CheckSharding(spec.arch, spec.table, rules).empty());
+}
+
+TEST(CheckSharding, KvHeadsDivideOrReplicate) {
+  const ModelSpec spec = Build(TinyDense());  // 2 KV heads, 8 heads
+  for (const auto& [tp, legal] :
+       {std::pair(1, true), std::pair(2, true), std::pair(4, true), std::pair(8, true)}) {
+    EXPECT_EQ(CheckSharding(spec.arch, spec.table, Rules(tp)).empty(), legal) << tp;
+  }
+  bool kv = false;
+  for (const Indivisible& problem : CheckSharding(spec.arch, spec.table, Rules(3))) {
+    kv |= problem.id == "sharding.kv_heads";
+  }
+  EXPECT_TRUE(kv);
+}
+
+}  // namespace
+}  // namespace shardplan

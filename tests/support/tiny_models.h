@@ -1,0 +1,84 @@
+// One tiny config per family: every dimension small enough to count elements one by one.
+#ifndef SHARDPLAN_TESTS_SUPPORT_TINY_MODELS_H_
+#define SHARDPLAN_TESTS_SUPPORT_TINY_MODELS_H_
+
+#include <nlohmann/json.hpp>
+
+#include "support/example_model.h"
+
+namespace shardplan::testing_support {
+
+inline nlohmann::json TinyDense() {
+  nlohmann::json config = DenseConfig("LlamaForCausalLM", 32, 64, 5, 8, 2, 130);
+  config["attention_bias"] = true;
+  return config;
+}
+
+// Blocks of 4 × 4, so that a slice can be whole blocks or not.
+inline nlohmann::json TinyDeepseek() {
+  return {{"architectures", {"DeepseekV3ForCausalLM"}},
+          {"hidden_size", 32},
+          {"intermediate_size", 64},
+          {"moe_intermediate_size", 32},
+          {"num_hidden_layers", 5},
+          {"num_nextn_predict_layers", 1},
+          {"num_attention_heads", 8},
+          {"num_key_value_heads", 8},
+          {"q_lora_rank", 12},
+          {"kv_lora_rank", 16},
+          {"qk_nope_head_dim", 8},
+          {"qk_rope_head_dim", 4},
+          {"v_head_dim", 8},
+          {"n_routed_experts", 10},
+          {"num_experts_per_tok", 2},
+          {"n_shared_experts", 1},
+          {"first_k_dense_replace", 2},
+          {"vocab_size", 130},
+          {"max_position_embeddings", 4096},
+          {"torch_dtype", "bfloat16"},
+          {"quantization_config", {{"quant_method", "fp8"}, {"weight_block_size", {4, 4}}}}};
+}
+
+inline nlohmann::json TinyKimiK3() {
+  nlohmann::json text = {{"hidden_size", 64},
+                         {"intermediate_size", 96},
+                         {"moe_intermediate_size", 512},
+                         {"routed_expert_hidden_size", 256},
+                         {"num_hidden_layers", 6},
+                         {"num_attention_heads", 8},
+                         {"num_key_value_heads", 8},
+                         {"q_lora_rank", 24},
+                         {"kv_lora_rank", 32},
+                         {"qk_nope_head_dim", 8},
+                         {"qk_rope_head_dim", 4},
+                         {"v_head_dim", 8},
+                         {"mla_use_nope", true},
+                         {"mla_use_output_gate", true},
+                         {"attn_res_block_size", 2},
+                         {"num_experts", 6},
+                         {"num_experts_per_token", 2},
+                         {"num_shared_experts", 2},
+                         {"first_k_dense_replace", 1},
+                         {"vocab_size", 192},
+                         {"max_position_embeddings", 4096},
+                         {"dtype", "bfloat16"},
+                         {"quantization_config", {{"format", "mxfp4-pack-quantized"}}},
+                         {"linear_attn_config",
+                          {{"num_heads", 8},
+                           {"head_dim", 16},
+                           {"short_conv_kernel_size", 4},
+                           {"full_attn_layers", {3, 6}},
+                           {"kda_layers", {1, 2, 4, 5}}}}};
+  nlohmann::json vision = {
+      {"vt_hidden_size", 16},      {"vt_intermediate_size", 32}, {"vt_num_attention_heads", 4},
+      {"vt_num_hidden_layers", 2}, {"qkv_hidden_size", 16},      {"patch_size", 2},
+      {"mm_hidden_size", 16},      {"text_hidden_size", 64},     {"init_pos_emb_height", 4},
+      {"init_pos_emb_width", 4},   {"init_pos_emb_time", 4}};
+  return {{"architectures", {"KimiK3ForConditionalGeneration"}},
+          {"text_config", text},
+          {"vision_config", vision}};
+}
+
+}  // namespace shardplan::testing_support
+
+#endif  // SHARDPLAN_TESTS_SUPPORT_TINY_MODELS_H_
