@@ -64,7 +64,7 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string name,
          })) {
       entries += Entry(NamesOf(option), option->get_description());
     }
-    if (!entries.empty()) out += "\n" + group + ":\n" + entries;
+    if (!entries.empty()) out.append("\n").append(group).append(":\n").append(entries);
   }
   if (!app->get_footer().empty()) out += "\n" + app->get_footer() + "\n";
   return out;

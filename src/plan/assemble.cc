@@ -136,7 +136,11 @@ KvPlan MakeKv(const Prepared& p, const Classes& classes, const vllm::KvLayout& l
   const vllm::Resolved& r = p.context.resolved;
   const size_t stages = p.context.stages.size();
   KvPlan kv;
-  kv.dtype = r.kv_cache_dtype;
+  // "auto" is the model's own dtype on the card.
+  kv.dtype = r.kv_cache_dtype != "auto" ? r.kv_cache_dtype
+             : r.dtype == DType::kF16   ? "float16"
+             : r.dtype == DType::kF32   ? "float32"
+                                        : "bfloat16";
   kv.block_tokens = layout.block_tokens * layout.dcp;
   kv.page = layout.page;
   kv.bytes_per_block_by_stage = layout.bytes_per_block;

@@ -11,21 +11,23 @@ namespace shardplan {
 namespace {
 
 // The same parameter in several layers is one item with a count.
-void AddParam(std::vector<WeightItem>* items, const std::string& name, const DeviceParam& param,
-              Basis basis, int64_t repeats) {
+void AddParam(std::vector<WeightItem>* items, std::string name, const DeviceParam& param,
+              Basis basis) {
+  // A tower's blocks are one parameter already.
+  if (const size_t block = name.find("{B}"); block != std::string::npos) name.replace(block, 3, "*");
   const auto it = std::find_if(items->begin(), items->end(), [&](const WeightItem& item) {
     return item.name == name && item.shape == param.shape.ToString() && item.rule == param.rule;
   });
   if (it != items->end()) {
-    it->count += repeats;
+    it->count += param.blocks;
     it->bytes += param.bytes;
     return;
   }
   WeightItem item;
-  item.name = name;
+  item.name = std::move(name);
   item.rule = param.rule;
   item.shape = param.shape.ToString();
-  item.count = repeats;
+  item.count = param.blocks;
   item.bytes = param.bytes;
   item.basis = basis;
   item.source = fmt::format("{}, {}", ToString(param.role), NameOf(param.dtype));
@@ -60,14 +62,14 @@ Result<std::vector<WeightItem>> ExplainWeights(const Model& model, const Catalog
   std::vector<WeightItem> items;
   const Basis basis = model.shape_basis;
   auto outside = [&](const std::vector<DeviceParam>& params) {
-    for (const DeviceParam& param : params) AddParam(&items, param.name, param, basis, 1);
+    for (const DeviceParam& param : params) AddParam(&items, param.name, param, basis);
   };
   if (place.stage == 0) outside(weights.first_stage);
   const std::string prefix = model.table.layer_prefix;
   const std::string shown = prefix.substr(0, prefix.find("{L}")) + "*.";
   for (int64_t layer = stage.first; layer < stage.end(); ++layer) {
     for (const DeviceParam& param : weights.layer(layer).params) {
-      AddParam(&items, shown + param.name, param, basis, 1);
+      AddParam(&items, shown + param.name, param, basis);
     }
   }
   if (place.stage + 1 == deployment.sizes.pp) outside(weights.last_stage);

@@ -72,15 +72,17 @@ std::string RenderGpus(const std::vector<GpuSpec>& gpus, Format format, int widt
     return RenderDocument("gpus", std::move(entries), format);
   }
   using enum Align;
-  TextTable table({kLeft, kLeft, kRight, kRight, kLeft, kLeft}, 0);
-  table.AddRow({"id", "name", "card", "CUDA sees", "known by", "aliases"});
+  TextTable table({kLeft, kRight, kRight, kLeft, kLeft}, 0);
+  table.AddRow({"id", "card", "CUDA sees", "known by", "name (and other ids)"});
   for (const GpuSpec& gpu : gpus) {
-    std::vector<std::string> aliases;
-    for (const std::string& alias : gpu.aliases) aliases.push_back(Printable(alias));
-    table.AddRow({Printable(gpu.id), Printable(gpu.name), FormatMiB(gpu.device_total.bytes.central),
+    std::string name = Printable(gpu.name);
+    if (!gpu.aliases.empty()) {
+      name += Printable(fmt::format(" ({})", fmt::join(gpu.aliases, ", ")));
+    }
+    table.AddRow({Printable(gpu.id), FormatMiB(gpu.device_total.bytes.central),
                   FormatGiB(gpu.cuda_visible.bytes.central),
                   std::string(ToString(Softer(gpu.device_total.basis, gpu.cuda_visible.basis))),
-                  fmt::format("{}", fmt::join(aliases, ", "))});
+                  std::move(name)});
   }
   return RenderTable(table, width);
 }

@@ -27,6 +27,24 @@ std::string DescribeLayout(const Plan& plan) {
   return text;
 }
 
+TextTable GlanceTable(const Plan& plan, const std::string& gpu) {
+  const EvenShare& s = plan.even_share;
+  const std::string physical = FormatGiB(s.physical);
+  const auto aligned = [&](Bytes bytes) {
+    return PadLeft(FormatGiB(bytes), DisplayWidth(physical));
+  };
+  TextTable table({Align::kLeft, Align::kLeft, Align::kLeft});
+  table.AddRow({"cards",
+                fmt::format("{} × {} ({} = {})", s.cards, Printable(gpu, 60), FormatMiB(s.card),
+                            FormatGiB(s.card)),
+                physical + " = " + FormatTiB(s.physical)});
+  table.AddRow({s.from_files ? "checkpoint files" : "checkpoint payload", FormatBytes(s.file_bytes),
+                aligned(s.file_bytes)});
+  table.AddRow({"even share a card", "", aligned(s.share)});
+  table.AddRow({"margin a card", "before anything runs", aligned(s.margin)});
+  return table;
+}
+
 }  // namespace
 
 std::string TitleSection(const Plan& plan, size_t width) {
@@ -39,17 +57,9 @@ std::string TitleSection(const Plan& plan, size_t width) {
 }
 
 std::string GlanceSection(const Plan& plan, size_t width) {
-  const EvenShare& s = plan.even_share;
-  if (s.cards == 0) return "";
-  TextTable table({Align::kLeft, Align::kLeft, Align::kRight, Align::kLeft});
-  table.AddRow({"cards",
-                fmt::format("{} × {} ({} = {})", s.cards, Printable(plan.gpu_name, 40),
-                            FormatMiB(s.card), FormatGiB(s.card)),
-                FormatGiB(s.physical), "= " + FormatTiB(s.physical)});
-  table.AddRow({s.from_files ? "checkpoint files" : "checkpoint payload", FormatBytes(s.file_bytes),
-                FormatGiB(s.file_bytes)});
-  table.AddRow({"even share a card", "", FormatGiB(s.share)});
-  table.AddRow({"margin a card", "before anything runs", FormatGiB(s.margin)});
+  if (plan.even_share.cards == 0) return "";
+  TextTable table = GlanceTable(plan, plan.gpu_name);
+  if (table.NaturalWidth() > width) table = GlanceTable(plan, plan.gpu);  // the id is short
   return "Memory at a glance\n" + table.Render(width) +
          Wrap(
              "The even share is not a rank: ranks hold unequal parts and more than the files' "

@@ -68,6 +68,10 @@ std::string TextTable::Render(size_t width) const {
       continue;
     }
     const size_t start = DisplayWidth(line);
+    if (DisplayWidth(row.cells.back()) <= widths.back()) {  // spaces of its own stay
+      AppendTrimmed(line + row.cells.back(), &out);
+      continue;
+    }
     const std::vector<std::string> wrapped = WrapLines(row.cells.back(), widths.back(), 0, 0);
     AppendTrimmed(line + (wrapped.empty() ? "" : wrapped[0]), &out);
     for (size_t i = 1; i < wrapped.size(); ++i) {

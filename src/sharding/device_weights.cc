@@ -206,8 +206,8 @@ std::vector<DeviceParam> BuildParams(const std::vector<const ModuleRow*>& rows,
     }
     if (head.blocks == 0) continue;
     for (size_t i = before; i < out.size(); ++i) {  // a tower's blocks, all alike
+      out[i].blocks = head.blocks;
       out[i].bytes = out[i].bytes * head.blocks;
-      out[i].rule += fmt::format(", {} blocks", head.blocks);
     }
   }
   return out;

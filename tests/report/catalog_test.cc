@@ -28,8 +28,8 @@ GpuSpec Toy() {
 
 TEST(CatalogTest, Gpus) {
   EXPECT_EQ(RenderGpus({Toy()}, Format::kTable),
-            "id      name          card   CUDA sees  known by  aliases\n"
-            "toy-16  Toy 16  16,384 MiB  15.000 GiB  measured  toy\n");
+            "id            card   CUDA sees  known by  name (and other ids)\n"
+            "toy-16  16,384 MiB  15.000 GiB  measured  Toy 16 (toy)\n");
   const Json d = Json::parse(RenderGpus({Toy()}, Format::kJson));
   EXPECT_EQ(d["schema_version"], 1);
   const Json& gpu = d["gpus"][0];
@@ -73,8 +73,8 @@ TEST(CatalogTest, Families) {
   EXPECT_EQ(RenderFamilies(families, Format::kTable),
             "family  description and config.json \"architectures\"\n"
             "tiny    small ones\n"
-            "        TinyForCausalLM\n"
-            "        TinyLM\n");
+            "          TinyForCausalLM\n"
+            "          TinyLM\n");
   const Json d = Json::parse(RenderFamilies(families, Format::kJson));
   EXPECT_EQ(d["families"][0]["architectures"], Json({"TinyForCausalLM", "TinyLM"}));
 }

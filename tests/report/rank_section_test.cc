@@ -14,30 +14,34 @@ using testing_support::ExampleRank;
 using testing_support::GiB;
 
 TEST(RankSectionTest, AColumnForEachStage) {
-  EXPECT_EQ(RankSection(ExamplePlan(), 100),
-            "Memory of one rank, GiB\n"
-            "                                          stage 0                     stage 1\n"
-            "                             basis     ranks 0, 1  low to high     ranks 2, 3  low to high\n"
-            "  counted by the engine, in its budget\n"
-            "    weights                  exact          8.000                       7.000\n"
-            "    activations              derived        1.500  1.000 to 2.000       1.500  1.000 to 2.000\n"
-            "    kv_cache                 derived        4.000                       4.000\n"
-            "    headroom                 derived        0.500                       1.500\n"
-            "    = budget                               14.000                      14.000\n"
-            "  outside the budget\n"
-            "    driver_reserved          measured       0.500                       0.500\n"
-            "    cuda_context             assumed        0.500  0.250 to 1.000       0.500  0.250 to 1.000\n"
-            "    headroom                 assumed        1.000  0.500 to 1.250       1.000  0.500 to 1.250\n"
-            "    = card                                 16.000                      16.000\n"
-            "  weights in detail\n"
-            "    parameters, as created                  8.750                       7.750\n"
-            "    buffers                                 0.125                       0.125\n"
-            "    post-load processing                    0.125                       0.125\n"
-            "    allocator rounding                      0.000                       0.000\n"
-            "    - offloaded to the host                -1.000                      -1.000\n"
-            "    = resident                              8.000                       7.000\n"
-            "    peak while loading                      9.500                       8.500\n"
-            "  3.7 % of these bytes rest on assumptions, headroom aside.\n");
+  EXPECT_EQ(
+      RankSection(ExamplePlan(), 100),
+      "Memory of one rank, GiB\n"
+      "                                          stage 0                     stage 1\n"
+      "                             basis     ranks 0, 1  low to high     ranks 2, 3  low to high\n"
+      "  counted by the engine, in its budget\n"
+      "    weights                  exact          8.000                       7.000\n"
+      "    activations              derived        1.500  1.000 to 2.000       1.500  1.000 to "
+      "2.000\n"
+      "    kv_cache                 derived        4.000                       4.000\n"
+      "    headroom                 derived        0.500                       1.500\n"
+      "    = budget                               14.000                      14.000\n"
+      "  outside the budget\n"
+      "    driver_reserved          measured       0.500                       0.500\n"
+      "    cuda_context             assumed        0.500  0.250 to 1.000       0.500  0.250 to "
+      "1.000\n"
+      "    headroom                 assumed        1.000  0.500 to 1.250       1.000  0.500 to "
+      "1.250\n"
+      "    = card                                 16.000                      16.000\n"
+      "  weights in detail\n"
+      "    parameters, as created                  8.750                       7.750\n"
+      "    buffers                                 0.125                       0.125\n"
+      "    post-load processing                    0.125                       0.125\n"
+      "    allocator rounding                      0.000                       0.000\n"
+      "    - offloaded to the host                -1.000                      -1.000\n"
+      "    = resident                              8.000                       7.000\n"
+      "    peak while loading                      9.500                       8.500\n"
+      "  3.7 % of these bytes rest on assumptions, headroom aside.\n");
 }
 
 TEST(RankSectionTest, NothingWithoutRanks) {

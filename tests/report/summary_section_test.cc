@@ -29,7 +29,7 @@ TEST(GlanceSectionTest, PhysicalMemoryAgainstFiles) {
   EXPECT_EQ(
       GlanceSection(ExamplePlan(), 100),
       "Memory at a glance\n"
-      "  cards              4 × Toy 16 (16,384 MiB = 16.000 GiB)  64.000 GiB  = 0.062 TiB\n"
+      "  cards              4 × Toy 16 (16,384 MiB = 16.000 GiB)  64.000 GiB = 0.062 TiB\n"
       "  checkpoint files   30,000,123,456 B                      27.940 GiB\n"
       "  even share a card                                         6.985 GiB\n"
       "  margin a card      before anything runs                   9.015 GiB\n"
@@ -51,6 +51,14 @@ TEST(GlanceSectionTest, NamesItsUnits) {
         "1,560,936,091,448 B", "1,453.735 GiB", "90.858 GiB", "4.719 GiB"}) {
     EXPECT_THAT(text, HasSubstr(figure));
   }
+}
+
+TEST(GlanceSectionTest, LongNamesOfCardsGiveWayToTheId) {
+  Plan plan = ExamplePlan();
+  plan.gpu_name = "Toy with a name that would not fit on the line";
+  EXPECT_THAT(
+      GlanceSection(plan, 100),
+      HasSubstr("  cards              4 × toy-16 (16,384 MiB = 16.000 GiB)  64.000 GiB = "));
 }
 
 TEST(GlanceSectionTest, WithoutFilesItIsThePayload) {

@@ -34,6 +34,12 @@ TEST(TextTableTest, WrapsTheLastColumn) {
             "      four\n");
 }
 
+TEST(TextTableTest, KeepsSpacesOfCellsThatFit) {
+  TextTable table({Align::kLeft, Align::kLeft});
+  table.AddRow({"id", "  a  b"});
+  EXPECT_EQ(table.Render(20), "  id    a  b\n");
+}
+
 TEST(TextTableTest, NeverWrapsNumbers) {
   TextTable table({Align::kLeft, Align::kRight});
   table.AddRow({"id", "1,560,936,091,448 B"});

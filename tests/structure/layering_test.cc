@@ -23,7 +23,7 @@ const std::map<std::string, int>& Layers() {
   static const std::map<std::string, int> layers = {
       {"base", 0},   {"hardware", 1}, {"checkpoint", 1}, {"model", 2},
       {"layout", 3}, {"sharding", 4}, {"ledger", 5},     {"engine", 6},
-      {"plan", 7},   {"launch", 8},   {"report", 8},     {"cli", 9}};
+      {"plan", 7},   {"launch", 8},   {"report", 9},     {"cli", 10}};
   return layers;
 }
 
@@ -150,7 +150,7 @@ TEST(LayeringTest, SiblingsDoNotKnowEachOther) {
                           "not above checkpoint"));
   EXPECT_EQ(Violations("src/checkpoint/x.cc", "#include \"shardplan/hardware/gpu.h\"").size(), 1U);
   EXPECT_EQ(Violations("src/launch/x.cc", "#include \"report/table.h\"").size(), 1U);
-  EXPECT_EQ(Violations("src/report/x.cc", "#include \"launch/quote.h\"").size(), 1U);
+  EXPECT_THAT(Violations("src/report/x.cc", "#include \"launch/quote.h\""), IsEmpty());
   EXPECT_THAT(Violations("src/engine/vllm/x.cc", "#include \"engine/sglang/pool.h\""),
               ElementsAre("src/engine/vllm/x.cc includes engine/sglang/pool.h: an engine does not "
                           "know the other one"));

@@ -36,7 +36,8 @@ struct DeviceParam {
   std::string name;  // relative to the layer inside a layer, absolute outside
   DType dtype = DType::kBF16;
   Shape shape;
-  Bytes bytes;
+  int64_t blocks = 1;  // of a tower; more than one stands for all of them
+  Bytes bytes;         // of all blocks
   Role role = Role::kNorm;
   Split split = Split::kReplicated;
   std::string rule;  // in words, for explanations: "rows ÷ TP 8", "896 experts, I 3,072 ÷ 8"

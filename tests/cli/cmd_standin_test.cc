@@ -1,0 +1,75 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "cli/run_program.h"
+#include "support/checkpoint_builder.h"
+
+namespace shardplan::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using testing_support::CliData;
+using testing_support::Outcome;
+using testing_support::ReadText;
+using testing_support::RunProgram;
+using testing_support::TempDir;
+
+TEST(StandinCommandTest, FromAConfigAndFromACheckpoint) {
+  const TempDir dir;
+  const std::string first = dir.Path("first copy");
+  const std::string second = dir.Path("second");
+  Outcome outcome = RunProgram("standin tiny-dense/config.json '" + first + "'");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, StartsWith("Stand-in checkpoint in " + first + "\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("  tensors        39\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("Plan it: shardplan plan '" + first + "' --gpu "));
+  EXPECT_EQ(ReadText(first + "/config.json"), ReadText(CliData() + "/tiny-dense/config.json"));
+
+  const Outcome plan = RunProgram("plan '" + first + "' --gpu a10-24");
+  EXPECT_EQ(plan.code, 0) << plan.err;
+  EXPECT_THAT(plan.out, HasSubstr("exact: read from the shard headers"));
+
+  outcome = RunProgram("standin '" + first + "' " + second);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  for (const auto& entry : std::filesystem::directory_iterator(first)) {
+    const std::string name = entry.path().filename();
+    EXPECT_EQ(std::filesystem::file_size(entry.path()),
+              std::filesystem::file_size(second + "/" + name))
+        << name;
+  }
+}
+
+TEST(StandinCommandTest, NothingIsOverwritten) {
+  const TempDir dir;
+  dir.Write("full/precious", "1");
+  const Outcome outcome = RunProgram("standin tiny-dense '" + dir.Path("full") + "'");
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr("expected a new or empty directory"));
+  EXPECT_EQ(ReadText(dir.Path("full/precious")), "1");
+}
+
+TEST(StandinCommandTest, Assumptions) {
+  const TempDir dir;
+  const Outcome outcome =
+      RunProgram("standin tiny-dense '" + dir.Path("a") + "' --assume inv_freq=32");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("  tensors        43\n"));
+}
+
+TEST(StandinCommandTest, UsageErrors) {
+  EXPECT_EQ(RunProgram("standin").err,
+            "shardplan: error: CONFIG_OR_MODEL: expected a config.json or a model, found none; "
+            "shardplan standin CONFIG_OR_MODEL DIR\n");
+  EXPECT_EQ(RunProgram("standin tiny-dense").err,
+            "shardplan: error: DIR: expected a directory to write, found none; shardplan standin "
+            "CONFIG_OR_MODEL DIR\n");
+  EXPECT_EQ(RunProgram("standin tiny-dense").code, 2);
+  EXPECT_EQ(RunProgram("standin nowhere /tmp/x").code, 4);
+}
+
+}  // namespace
+}  // namespace shardplan::cli

@@ -1,0 +1,59 @@
+#include "cli/context.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/temp_dir.h"
+
+namespace shardplan::cli {
+namespace {
+
+using ::testing::StartsWith;
+
+DeploymentOptions Tiny() {
+  DeploymentOptions options;
+  options.model = SHARDPLAN_TEST_DATA "/cli/tiny-dense";
+  options.deployment.gpu = "a10-24";
+  return options;
+}
+
+TEST(LoadContextTest, LoadsWhatPlanningNeeds) {
+  const Result<Context> context = LoadContext(Tiny(), {});
+  ASSERT_TRUE(context) << context.error().ToString();
+  EXPECT_EQ(context->model.arch.family, "dense");
+  EXPECT_TRUE(context->catalog.FindGpu("a10-24"));
+  EXPECT_TRUE(context->store.Get("gpus/a10-24.yaml"));
+}
+
+TEST(LoadContextTest, ChecksTheCheapThingsFirst) {
+  DeploymentOptions options = Tiny();
+  options.model = "/nowhere";
+  options.deployment.gpu = "";
+  EXPECT_THAT(LoadContext(options, {}).error().ToString(),
+              StartsWith("--gpu: expected the card to plan for, found none; give one of a10-24, "));
+  options.deployment.gpu = "a10-25";
+  EXPECT_EQ(LoadContext(options, {}).error().code, ErrorCode::kUsage);
+  options.deployment.gpu = "a10-24";
+  EXPECT_EQ(LoadContext(options, {}).error().code, ErrorCode::kIo);
+  options.model = "";
+  EXPECT_EQ(LoadContext(options, {}).error().subject, "MODEL");
+}
+
+TEST(LoadStoreTest, Overrides) {
+  const testing_support::TempDir dir;
+  dir.Write("gpus/mine.yaml", "id: mine");
+  OutputOptions output;
+  EXPECT_FALSE(LoadStore(output)->Get("gpus/mine.yaml"));
+  output.configs = dir.path();
+  EXPECT_EQ(*LoadStore(output)->Get("gpus/mine.yaml"), "id: mine");
+  output.configs = dir.Path("nowhere");
+  EXPECT_EQ(LoadStore(output).error().code, ErrorCode::kIo);
+}
+
+TEST(ReaderThreadsTest, WithinReason) {
+  EXPECT_GE(ReaderThreads(), 1);
+  EXPECT_LE(ReaderThreads(), 8);
+}
+
+}  // namespace
+}  // namespace shardplan::cli

@@ -1,0 +1,163 @@
+#include "cli/deployment_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <vector>
+
+#include "shardplan/base/units.h"
+
+namespace shardplan::cli {
+namespace {
+
+using ::testing::ElementsAre;
+
+struct Parsed {
+  DeploymentOptions options;
+  std::string error;
+};
+
+// Words separated by spaces.
+Parsed Parse(const std::string& line) {
+  std::istringstream stream(line);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.insert(words.begin(), word);
+  CLI::App app;
+  OptionSet set(&app);
+  Parsed out;
+  AddDeploymentOptions(&set, &out.options);
+  app.parse(std::move(words));
+  if (!set.status()) out.error = set.status().error().ToString();
+  return out;
+}
+
+TEST(DeploymentOptionsTest, NothingIsTheEnginesDefault) {
+  const Parsed parsed = Parse("m");
+  EXPECT_EQ(parsed.error, "");
+  EXPECT_EQ(parsed.options.model, "m");
+  const Deployment& d = parsed.options.deployment;
+  EXPECT_EQ(d.engine, "vllm");
+  EXPECT_EQ(d.engine_version, "");
+  EXPECT_EQ(d.sizes.world(), 1);
+  EXPECT_FALSE(d.nodes || d.gpus_per_node || d.partition || d.output_tokens);
+  EXPECT_EQ(d.require_concurrency, 1);
+  EXPECT_FALSE(d.settings.max_model_len || d.settings.enable_prefix_caching);
+}
+
+TEST(DeploymentOptionsTest, WhereAndLayout) {
+  const Parsed parsed = Parse(
+      "m --gpu h20-96 --nodes 2 --gpus-per-node 4 --gpu-memory-in-use 2GiB "
+      "--gpu-memory-total 90GB --engine vllm@0.28.0 --tp 8 --pp 2 --pp-partition 48,45 --dp 3 "
+      "--dcp 4 --enable-expert-parallel");
+  EXPECT_EQ(parsed.error, "");
+  const Deployment& d = parsed.options.deployment;
+  EXPECT_EQ(d.gpu, "h20-96");
+  EXPECT_EQ(d.nodes, 2);
+  EXPECT_EQ(d.gpus_per_node, 4);
+  EXPECT_EQ(d.gpu_memory_in_use, Bytes(2 * kGiB));
+  EXPECT_EQ(d.gpu_memory_total, Bytes(90'000'000'000));
+  EXPECT_EQ(d.engine_version, "0.28.0");
+  EXPECT_EQ(d.sizes.tp, 8);
+  EXPECT_EQ(d.sizes.pp, 2);
+  EXPECT_EQ(d.sizes.dp, 3);
+  EXPECT_EQ(d.sizes.dcp, 4);
+  EXPECT_TRUE(d.sizes.expert_parallel);
+  EXPECT_THAT(*d.partition, ElementsAre(48, 45));
+}
+
+TEST(DeploymentOptionsTest, LongNamesOfSizes) {
+  const Deployment d = Parse(
+                           "m --tensor-parallel-size 8 --pipeline-parallel-size 2 "
+                           "--data-parallel-size 3 --decode-context-parallel-size 4")
+                           .options.deployment;
+  EXPECT_EQ(d.sizes.tp, 8);
+  EXPECT_EQ(d.sizes.pp, 2);
+  EXPECT_EQ(d.sizes.dp, 3);
+  EXPECT_EQ(d.sizes.dcp, 4);
+}
+
+TEST(DeploymentOptionsTest, EngineSettings) {
+  const Parsed parsed = Parse(
+      "m --max-model-len 512K --max-num-seqs 3 --max-num-batched-tokens 8k "
+      "--gpu-memory-utilization 0.9 --kv-cache-memory-bytes 20G --kv-cache-dtype fp8 --dtype "
+      "float16 --block-size 64 --enforce-eager --no-enable-prefix-caching --mamba-cache-mode align "
+      "--offload-backend uva --cpu-offload-gb 32 --cpu-offload-params w13_weight,w2_weight "
+      "--cpu-offload-params gate --language-model-only --mm-encoder-tp-mode data --moe-backend "
+      "marlin --attention-backend FLASHMLA --numa-bind");
+  EXPECT_EQ(parsed.error, "");
+  const EngineSettings& s = parsed.options.deployment.settings;
+  EXPECT_EQ(s.max_model_len, 524'288);
+  EXPECT_FALSE(s.max_model_len_auto);
+  EXPECT_EQ(s.max_num_seqs, 3);
+  EXPECT_EQ(s.max_num_batched_tokens, 8'000);
+  EXPECT_EQ(s.gpu_memory_utilization, 0.9);
+  EXPECT_EQ(s.kv_cache_memory_bytes, Bytes(20 * kGiB));
+  EXPECT_EQ(s.kv_cache_dtype, "fp8");
+  EXPECT_EQ(s.dtype, "float16");
+  EXPECT_EQ(s.block_size, 64);
+  EXPECT_TRUE(s.enforce_eager);
+  EXPECT_EQ(s.enable_prefix_caching, false);
+  EXPECT_EQ(s.mamba_cache_mode, "align");
+  EXPECT_EQ(s.offload_backend, "uva");
+  EXPECT_EQ(s.cpu_offload_gb, 32.0);
+  EXPECT_THAT(s.cpu_offload_params, ElementsAre("w13_weight", "w2_weight", "gate"));
+  EXPECT_TRUE(s.language_model_only);
+  EXPECT_EQ(s.mm_encoder_tp_mode, "data");
+  EXPECT_EQ(s.moe_backend, "marlin");
+  EXPECT_EQ(s.attention_backend, "FLASHMLA");
+  EXPECT_TRUE(s.numa_bind);
+  EXPECT_EQ(Parse("m --enable-prefix-caching").options.deployment.settings.enable_prefix_caching,
+            true);
+}
+
+TEST(DeploymentOptionsTest, TheLargestWindow) {
+  EXPECT_TRUE(Parse("m --max-model-len auto").options.deployment.settings.max_model_len_auto);
+  EXPECT_TRUE(Parse("m --max-model-len -1").options.deployment.settings.max_model_len_auto);
+}
+
+TEST(DeploymentOptionsTest, WhatIsAsked) {
+  const Parsed parsed = Parse(
+      "m --output-tokens 32K --require-concurrency 4 --typical-tokens 100 --assume mtp=false "
+      "--assume inv_freq=56");
+  EXPECT_EQ(parsed.error, "");
+  EXPECT_EQ(parsed.options.deployment.output_tokens, 32'768);
+  EXPECT_EQ(parsed.options.deployment.require_concurrency, 4);
+  EXPECT_EQ(parsed.options.deployment.typical_tokens, 100);
+  EXPECT_EQ(parsed.options.assumptions.mtp, false);
+  EXPECT_EQ(parsed.options.assumptions.inv_freq, 56);
+}
+
+TEST(DeploymentOptionsTest, Errors) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"m --gpu-memory-in-use 12",
+       "--gpu-memory-in-use 12: the byte size has no unit; write a number and a unit, such as "
+       "32GiB or 32GB"},
+      {"m --max-model-len 12Q",
+       "--max-model-len 12Q: expected a number of tokens, found the suffix Q; write a plain "
+       "number, or one like 512K (524,288) or 512k (512,000)"},
+      {"m --kv-cache-memory-bytes 20GiB",
+       "--kv-cache-memory-bytes 20GiB: expected a number of bytes; vLLM's suffixes k, m, g are "
+       "powers of 1,000 and K, M, G powers of 1,024: 20G"},
+      {"m --gpu-memory-utilization 90%",
+       "--gpu-memory-utilization 90%: expected a decimal number such as 0.9"},
+      {"m --cpu-offload-params a,,b",
+       "--cpu-offload-params a,,b: expected names separated by commas"},
+      {"m --cpu-offload-params a,", "--cpu-offload-params a,: expected names separated by commas"},
+      {"m --assume foo=1", "--assume foo=1: expected one of mtp=BOOL, mtp_embed=BOOL, inv_freq=N"},
+      {"m --pp-partition 48,x",
+       "--pp-partition 48,x: expected the layers of each stage as positive numbers; write them "
+       "with commas, such as 48,45"},
+      {"m --engine vllm@",
+       "--engine vllm@: expected a version after the @; `shardplan catalog engines` lists those "
+       "with a profile"},
+      {"m --engine vlm", "--engine vlm: expected vllm or vllm@VERSION; did you mean vllm?"},
+      {"m --engine tgi", "--engine tgi: expected vllm or vllm@VERSION"},
+      {"m --engine sglang@0.5",
+       "--engine sglang@0.5: not modelled by this version; plan the deployment with --engine vllm"},
+  };
+  for (const auto& [line, error] : cases) EXPECT_EQ(Parse(line).error, error);
+}
+
+}  // namespace
+}  // namespace shardplan::cli
