@@ -14,7 +14,8 @@ namespace {
 void AddParam(std::vector<WeightItem>* items, std::string name, const DeviceParam& param,
               Basis basis) {
   // A tower's blocks are one parameter already.
-  if (const size_t block = name.find("{B}"); block != std::string::npos) name.replace(block, 3, "*");
+  if (const size_t block = name.find("{B}"); block != std::string::npos)
+    name.replace(block, 3, "*");
   const auto it = std::find_if(items->begin(), items->end(), [&](const WeightItem& item) {
     return item.name == name && item.shape == param.shape.ToString() && item.rule == param.rule;
   });

@@ -126,6 +126,7 @@ std::vector<std::string> DescribeFixes(const Environment& env, const Deployment&
     if (cards->sizes.expert_parallel && !deployment.sizes.expert_parallel) {
       text += " --enable-expert-parallel";
     }
+    if (deployment.partition) text += " without --pp-partition";
     fixes.push_back(text + fmt::format(" ({} cards, the fewest that fit)", cards->sizes.world()));
   }
   return fixes;

@@ -236,10 +236,13 @@ void NoteWindow(const Plan& plan, std::vector<Finding>* out) {
 
 void NoteRange(const Plan& plan, std::vector<Finding>* out) {
   if (plan.verdict_low == plan.verdict_high) return;
-  out->push_back({"verdict.range", Severity::kWarning, std::string(ToString(plan.verdict)),
-                  fmt::format("the verdict hangs on what is not derivable: with every uncertain "
-                              "entry at its cheap end it is {}, at its dear end {}",
-                              ToString(plan.verdict_low), ToString(plan.verdict_high)),
+  auto says = [](Verdict verdict) {
+    return verdict == Verdict::kFits ? "it fits" : "it does not fit";
+  };
+  out->push_back({"verdict.range", Severity::kWarning, "verdict",
+                  fmt::format("hangs on what is not derivable: with every uncertain entry at its "
+                              "cheap end {}, at its dear end {}",
+                              says(plan.verdict_low), says(plan.verdict_high)),
                   "leave more headroom, or measure one start and compare"});
 }
 

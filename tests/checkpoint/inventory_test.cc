@@ -307,23 +307,5 @@ TEST(InventoryTest, HostileIndexNamesDoNotReachTheDisk) {
                 "of its directory; do not trust this one");
 }
 
-TEST(InventoryTest, SumsThatOverflowAreAnError) {
-  const TempDir dir;
-  // Two files of 2^62 bytes and more, where the file system allows it.
-  const int64_t huge = int64_t{5} << 60;
-  for (const char* name : {"a", "b"}) {
-    const std::string path = dir.Path(std::string(name) + ".safetensors");
-    const std::string header = R"({")" + std::string(name) + R"(":{"dtype":"U8","shape":[)" +
-                               std::to_string(huge) + R"(],"data_offsets":[0,)" +
-                               std::to_string(huge) + "]}}";
-    dir.Write(std::string(name) + ".safetensors", testing_support::WithLength(header));
-    std::error_code error;
-    std::filesystem::resize_file(path, 8 + header.size() + static_cast<uintmax_t>(huge), error);
-    if (error) GTEST_SKIP() << "no files of this size here";
-  }
-  EXPECT_EQ(ErrorOf(dir.path()),
-            dir.path() + ": the sum over its files: a size does not fit in 64 bits");
-}
-
 }  // namespace
 }  // namespace shardplan

@@ -93,8 +93,8 @@ TEST(Readme, ShowsWhatIsPrinted) {
   std::filesystem::create_symlink(SHARDPLAN_BINARY, "bin/shardplan");
   const std::string path = std::string(::getenv("PATH"));
   ::setenv("PATH", (dir.path() + "/bin:" + path).c_str(), 1);
-  const std::vector<Example> runs = ConsoleBlocks(ReadText(std::string(SHARDPLAN_SOURCE) +
-                                                       "/README.md"));
+  const std::vector<Example> runs =
+      ConsoleBlocks(ReadText(std::string(SHARDPLAN_SOURCE) + "/README.md"));
   ASSERT_GE(runs.size(), 2u);
   for (const Example& run : runs) ExpectShown(run, Output(run.command));
   std::filesystem::current_path("/");

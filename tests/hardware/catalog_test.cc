@@ -91,7 +91,7 @@ TEST(CatalogTest, AnH20IsDerivedWithARange) {
   EXPECT_EQ(FormatMiB(gpu->device_total.bytes.central), "97,871 MiB");
   EXPECT_EQ(FormatMiB(gpu->cuda_visible.bytes.central), "97,356 MiB");
   EXPECT_EQ(FormatGiB(gpu->cuda_visible.bytes.low, 2), "94.97 GiB");
-  EXPECT_EQ(FormatGiB(gpu->cuda_visible.bytes.high, 2), "95.11 GiB");
+  EXPECT_EQ(FormatGiB(gpu->cuda_visible.bytes.high, 2), "95.22 GiB");
   EXPECT_EQ(gpu->cuda_visible.basis, Basis::kDerived);
   EXPECT_EQ(gpu->context.basis, Basis::kAssumed);
   EXPECT_EQ(gpu->multiprocessors, 78);

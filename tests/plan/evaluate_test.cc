@@ -97,7 +97,9 @@ TEST(EvaluatePlan, WithoutOffloadItDoesNotFit) {
   EXPECT_THAT(refusal->message, HasSubstr("No available memory for the cache blocks."));
   EXPECT_THAT(refusal->fix,
               HasSubstr("--cpu-offload-gb 23 --cpu-offload-params w13_weight,w2_weight"));
-  EXPECT_THAT(refusal->fix, HasSubstr("--nodes 3 --pp 3 (24 cards, the fewest that fit)"));
+  EXPECT_THAT(refusal->fix,
+              HasSubstr("--nodes 3 --pp 3 without --pp-partition (24 cards, the fewest "
+                        "that fit)"));
   // The offload that is named does fit, and one GiB less does not.
   d.settings.cpu_offload_params = {"w13_weight", "w2_weight"};
   d.settings.cpu_offload_gb = 23;

@@ -8,12 +8,12 @@
 namespace shardplan {
 namespace {
 
-using testing_support::VllmContext;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::Pair;
+using testing_support::VllmContext;
 
 vllm::NodeFacts Facts(int64_t node, int64_t nodes) {
   vllm::NodeFacts facts;

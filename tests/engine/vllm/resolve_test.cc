@@ -8,10 +8,10 @@
 namespace shardplan {
 namespace {
 
-using testing_support::VllmContext;
 using ::testing::Contains;
 using ::testing::Not;
 using ::testing::Pair;
+using testing_support::VllmContext;
 
 std::string ErrorOf(VllmContext* c) {
   const auto resolved = vllm::ResolveSettings(c->context, &c->defaults, &c->findings);
