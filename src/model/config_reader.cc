@@ -111,6 +111,17 @@ int64_t ConfigReader::IntOr(std::string_view key, int64_t low, int64_t high, int
   return Has(key) ? Int(key, low, high) : absent;
 }
 
+double ConfigReader::NumberOr(std::string_view key, double low, double high, double absent) {
+  const nlohmann::json* value = Find(key);
+  if (!value) return absent;
+  if (value->is_number()) {
+    const double number = value->get<double>();
+    if (number >= low && number <= high) return number;
+  }
+  Expected(key, fmt::format("a number from {} to {}", low, high), value);
+  return absent;
+}
+
 bool ConfigReader::BoolOr(std::string_view key, bool absent) {
   const nlohmann::json* value = Find(key);
   if (!value) return absent;

@@ -39,6 +39,7 @@ class ConfigReader {
   int64_t DimOr(std::string_view key, int64_t absent) {
     return IntOr(key, 1, int64_t{1} << 24, absent);
   }
+  double NumberOr(std::string_view key, double low, double high, double absent);
   bool BoolOr(std::string_view key, bool absent);
   std::string StringOr(std::string_view key, std::string absent);
   std::vector<int64_t> IntList(std::string_view key, int64_t low, int64_t high);

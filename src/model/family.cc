@@ -30,10 +30,20 @@ const std::vector<Family>& Registry() {
         {"LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"},
         "Llama 2/3, Qwen2/2.5/3 dense (GQA)"},
        families::BuildDense},
+      {{"glm4-moe", {"Glm4MoeForCausalLM"}, "GLM-4.5, 4.6, 4.7, Air (GQA, MoE, MTP)"},
+       families::BuildGlm4Moe},
       {{"kimi-k3",
         {"KimiK3ForConditionalGeneration"},
         "Kimi-K3 (KDA and MLA, latent MoE, attention residuals, vision tower)"},
        families::BuildKimiK3},
+      {{"minimax-m2", {"MiniMaxM2ForCausalLM"}, "MiniMax-M2, M2.1, M2.5, M2.7 (GQA, FP8 MoE)"},
+       families::BuildMinimaxM2},
+      {{"mixtral", {"MixtralForCausalLM"}, "Mixtral 8x7B, 8x22B (GQA, MoE)"},
+       families::BuildMixtral},
+      {{"qwen3-moe",
+        {"Qwen3MoeForCausalLM"},
+        "Qwen3-30B-A3B, 235B-A22B, Coder-480B-A35B (GQA, MoE, BF16 or FP8 blocks)"},
+       families::BuildQwen3Moe},
   };
   return registry;
 }

@@ -288,7 +288,8 @@ Result<MatchReport> MatchHeaders(const TensorTable& table, const Inventory& inve
     }
     use.first_stage |= row.placement == Placement::kFirstStage;
     use.last_stage |= row.placement == Placement::kLastStage;
-    use.every_stage |= row.placement == Placement::kEveryStage;
+    use.every_stage |= row.placement == Placement::kEveryStage && !row.is_tower();
+    use.tower |= row.placement == Placement::kEveryStage && row.is_tower();
     use.outside_stack |= row.role != Role::kLeftover;
   }
   const Status complete =

@@ -98,6 +98,7 @@ int64_t ModuleRow::Count() const {
 
 std::vector<StoredTensor> StoredTensors(const ModuleRow& row) {
   std::vector<StoredTensor> out;
+  if (!row.stored) return out;
   if (row.form == Form::kTensor) {
     out.push_back({"", row.dtype, row.shape, row.shape.Elements()});
     return out;
@@ -111,7 +112,7 @@ std::vector<StoredTensor> StoredTensors(const ModuleRow& row) {
       break;
     case QuantScheme::kFp8Block:
       out.push_back({".weight", DType::kF8E4M3, row.shape, weights});
-      out.push_back({".weight_scale_inv", DType::kF32,
+      out.push_back({".weight_scale_inv", row.quant.scale_dtype,
                      Shape{CeilDiv(o, row.quant.block_out), CeilDiv(i, row.quant.block_in)}, 0});
       break;
     case QuantScheme::kMxfp4:

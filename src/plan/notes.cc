@@ -137,7 +137,9 @@ void NoteVision(const Prepared& p, std::vector<Finding>* out) {
   const DeviceWeights weights =
       ComputeDeviceWeights(*p.context.arch, p.table, vllm::RulesFor(p.context, 0));
   Bytes tower;
-  for (const DeviceParam& param : weights.every_stage) tower += param.bytes;
+  for (const DeviceParam& param : weights.every_stage) {
+    if (param.role == Role::kVision || param.role == Role::kProjector) tower += param.bytes;
+  }
   out->push_back(
       {"weights.vision_replicated", Severity::kNote,
        fmt::format("{} vision heads over TP {}", p.context.arch->vision.heads, p.context.sizes.tp),

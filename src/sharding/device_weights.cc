@@ -245,7 +245,7 @@ DeviceWeights ComputeDeviceWeights(const Architecture& arch, const TensorTable& 
         last.push_back(&row);
         break;
       case Placement::kEveryStage:
-        if (rules.vision_on_device) every.push_back(&row);
+        if (rules.vision_on_device || !row.is_tower()) every.push_back(&row);
         break;
       case Placement::kNotLoaded:
         break;
@@ -319,7 +319,7 @@ std::vector<Indivisible> CheckSharding(const Architecture& arch, const TensorTab
   const int64_t tp = rules.sizes.tp;
   for (const ModuleRow& row : table.rows) {
     if (row.placement == Placement::kNotLoaded) continue;
-    if (row.placement == Placement::kEveryStage && !rules.vision_on_device) continue;
+    if (row.is_tower() && !rules.vision_on_device) continue;
     const Shape& shape = row.device_shape ? *row.device_shape : row.shape;
     if (shape.dims.empty()) continue;
     const int64_t rows = shape.dims[0];

@@ -29,6 +29,18 @@ Assumptions InvFreq(int64_t entries) {
   return a;
 }
 
+Assumptions OwnEmbed(bool own) {
+  Assumptions a;
+  a.mtp_embed = own;
+  return a;
+}
+
+Assumptions Mtp(bool stored) {
+  Assumptions a;
+  a.mtp = stored;
+  return a;
+}
+
 nlohmann::json With(nlohmann::json config, const nlohmann::json& changes) {
   config.merge_patch(changes);
   return config;
@@ -112,6 +124,75 @@ TEST(FamilyTotals, EqualThePublishedOnes) {
        65524246528,
        32762123264,
        32762123264},
+      {"Qwen3-30B-A3B", ExampleConfig("Qwen__Qwen3-30B-A3B"), {}, 18867, 61064245248, 0, 0},
+      {"Qwen3-30B-A3B-FP8",
+       ExampleConfig("Qwen__Qwen3-30B-A3B-FP8"),
+       {},
+       37491,
+       31170895872,
+       0,
+       30533947392},
+      {"Qwen3-235B-A22B",
+       ExampleConfig("Qwen__Qwen3-235B-A22B"),
+       {},
+       36945,
+       470187269120,
+       235093634560,
+       235093634560},
+      {"Qwen3-235B-A22B-FP8",
+       ExampleConfig("Qwen__Qwen3-235B-A22B-FP8"),
+       {},
+       73417,
+       236416915456,
+       235093634560,
+       235107904512},
+      {"Qwen3-Coder-480B-A35B",
+       ExampleConfig("Qwen__Qwen3-Coder-480B-A35B-Instruct"),
+       {},
+       30321,
+       960309750784,
+       480154875392,
+       480154875392},
+      {"Mixtral-8x7B",
+       ExampleConfig("mistralai__Mixtral-8x7B-v0.1"),
+       {},
+       995,
+       93405585408,
+       46702792704,
+       46702792704},
+      {"Mixtral-8x22B", ExampleConfig("alpindale__WizardLM-2-8x22B"), {}, 1739, 281241268224, 0, 0},
+      {"GLM-4.7",
+       ExampleConfig("zai-org__GLM-4.7"),
+       {},
+       44691,
+       716675611392,
+       358337791296,
+       358337791296},
+      {"GLM-4.6", ExampleConfig("zai-org__GLM-4.7"), OwnEmbed(false), 44689, 713571826432,
+       356785898816, 356785898816},
+      {"GLM-4.5-Air",
+       ExampleConfig("zai-org__GLM-4.5-Air"),
+       {},
+       18329,
+       220937661440,
+       110468824832,
+       110468824832},
+      {"INTELLECT-3", ExampleConfig("PrimeIntellect__INTELLECT-3-Base"), Mtp(false), 17925,
+       213704514048, 106852251264, 106852251264},
+      {"MiniMax-M2.5",
+       ExampleConfig("MiniMaxAI__MiniMax-M2.5"),
+       {},
+       96103,
+       230024113152,
+       0,
+       228703644928},
+      {"MiniMax-M2.7",
+       ExampleConfig("MiniMaxAI__MiniMax-M2.7"),
+       {},
+       96103,
+       230024113152,
+       228689764864,
+       0},
   };
   for (const Published& p : published) {
     SCOPED_TRACE(p.name);
@@ -152,7 +233,7 @@ TEST(Families, AbsurdSizesAreRefused) {
 
 TEST(Families, CatalogueIsSortedAndComplete) {
   const std::vector<FamilyInfo>& families = Families();
-  ASSERT_EQ(families.size(), 3u);
+  ASSERT_EQ(families.size(), 7u);
   for (size_t i = 1; i < families.size(); ++i) EXPECT_LT(families[i - 1].id, families[i].id);
   for (const FamilyInfo& family : families) {
     EXPECT_FALSE(family.architectures.empty());

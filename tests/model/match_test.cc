@@ -157,7 +157,8 @@ TEST(MatchHeaders, ShardsKnowTheirLayersAndPlaces) {
   EXPECT_TRUE(report->shard_use[1].first_stage);
   EXPECT_TRUE(report->shard_use[1].last_stage);
   EXPECT_TRUE(report->shard_use[1].outside_stack);
-  EXPECT_TRUE(report->shard_use[2].every_stage);
+  EXPECT_TRUE(report->shard_use[2].tower);
+  EXPECT_FALSE(report->shard_use[2].every_stage);
   EXPECT_FALSE(report->shard_use[2].first_stage);
 }
 

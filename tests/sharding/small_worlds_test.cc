@@ -216,6 +216,7 @@ void CheckEveryLayout(const nlohmann::json& config) {
 }
 
 TEST(SmallWorlds, Dense) { CheckEveryLayout(testing_support::TinyDense()); }
+TEST(SmallWorlds, Qwen3Moe) { CheckEveryLayout(testing_support::TinyQwen3Moe()); }
 TEST(SmallWorlds, DeepseekV3) { CheckEveryLayout(testing_support::TinyDeepseek()); }
 
 TEST(SmallWorlds, KimiK3) {

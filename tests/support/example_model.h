@@ -12,7 +12,11 @@
 
 namespace shardplan::testing_support {
 
+// A folder of examples/, or a published config below tests/data/configs ("publisher__model").
 inline std::string ExampleConfigPath(const std::string& name) {
+  if (name.find("__") != std::string::npos) {
+    return std::string(SHARDPLAN_TEST_DATA) + "/configs/" + name + ".json";
+  }
   return std::string(SHARDPLAN_EXAMPLES) + "/" + name + "/config.json";
 }
 

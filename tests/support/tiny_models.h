@@ -39,6 +39,16 @@ inline nlohmann::json TinyDeepseek() {
           {"quantization_config", {{"quant_method", "fp8"}, {"weight_block_size", {4, 4}}}}};
 }
 
+// Ends of the stack on every stage, per-head norms, no shared expert.
+inline nlohmann::json TinyQwen3Moe() {
+  nlohmann::json config = DenseConfig("Qwen3MoeForCausalLM", 32, 64, 5, 8, 2, 130);
+  config.update({{"head_dim", 8},
+                 {"num_experts", 12},
+                 {"num_experts_per_tok", 2},
+                 {"moe_intermediate_size", 24}});
+  return config;
+}
+
 inline nlohmann::json TinyKimiK3() {
   nlohmann::json text = {{"hidden_size", 64},
                          {"intermediate_size", 96},

@@ -15,17 +15,11 @@
 #include "shardplan/base/file.h"
 #include "shardplan/hardware/cluster.h"
 #include "shardplan/model/family.h"
+#include "support/example_model.h"
 
 namespace shardplan::testing_support {
 
-inline ModelSpec ExampleModel(const std::string& name) {
-  const std::string path = std::string(SHARDPLAN_EXAMPLES) + "/" + name + "/config.json";
-  const Result<std::string> text = ReadTextFile(path, Bytes(1 << 20));
-  EXPECT_TRUE(text.has_value()) << path;
-  Result<ModelSpec> spec = BuildModelSpec(*text, "config.json");
-  EXPECT_TRUE(spec.has_value()) << (spec ? "" : spec.error().ToString());
-  return std::move(*spec);
-}
+inline ModelSpec ExampleModel(const std::string& name) { return Build(ExampleConfig(name)); }
 
 // Owns what the context points to; fill in `sizes`, `settings`, then call Resolve.
 class VllmContext {
@@ -86,7 +80,7 @@ inline std::vector<nlohmann::json> ReadRows(const std::string& name) {
 // Test names take letters, digits and underscores only.
 inline std::string ExampleName(const ::testing::TestParamInfo<std::string>& example) {
   std::string name = example.param;
-  for (char& c : name) c = c == '-' ? '_' : c;
+  for (char& c : name) c = c == '-' || c == '.' ? '_' : c;
   return name;
 }
 

@@ -18,7 +18,8 @@ struct ShardUse {
   std::vector<int64_t> layers;  // decoder layers with tensors that are loaded; sorted
   bool first_stage = false;     // an embedding
   bool last_stage = false;      // final norm or head
-  bool every_stage = false;     // tower or projector
+  bool every_stage = false;     // what every stage builds, towers aside
+  bool tower = false;           // vision tower or projector
   bool outside_stack = false;   // any tensor that belongs to no decoder layer, loaded or not
 };
 

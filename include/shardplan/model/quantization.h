@@ -19,8 +19,9 @@ std::string_view ToString(QuantScheme scheme);  // "plain", "fp8_block", "mxfp4"
 
 struct QuantFormat {
   QuantScheme scheme = QuantScheme::kPlain;
-  int64_t block_out = 1;  // rows that share a scale
-  int64_t block_in = 1;   // columns that share a scale
+  int64_t block_out = 1;            // rows that share a scale
+  int64_t block_in = 1;             // columns that share a scale
+  DType scale_dtype = DType::kF32;  // of block scales in the file; the engine keeps F32
 };
 
 }  // namespace shardplan

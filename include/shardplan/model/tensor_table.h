@@ -58,7 +58,7 @@ enum class Placement {
   kLayers,      // on the stage that holds its layer
   kFirstStage,  // the embedding
   kLastStage,   // final norm and head
-  kEveryStage,  // vision tower and projector: built on every pipeline stage
+  kEveryStage,  // towers, and what some models build on every pipeline stage
   kNotLoaded,   // in the file, on no card
 };
 
@@ -112,10 +112,13 @@ struct ModuleRow {
   std::string param;
   int64_t param_row_align = 1;  // the fused parameter's rows are padded to this
 
+  bool stored = true;     // false: the engine creates it, no checkpoint holds it
   bool optional = false;  // its absence from a checkpoint is a property of it, not damage
 
   // How many modules the row stands for.
   int64_t Count() const;
+  // Vision tower or projector: left out by --language-model-only.
+  bool is_tower() const { return role == Role::kVision || role == Role::kProjector; }
 };
 
 // One tensor of a module as the checkpoint stores it.

@@ -13,6 +13,10 @@ namespace shardplan::families {
 // One entry point per file; registered in family.cc.
 Result<ModelSpec> BuildKimiK3(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildDeepseekV3(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildGlm4Moe(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildMinimaxM2(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildMixtral(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildQwen3Moe(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildDense(ConfigReader& config, const Assumptions& assumptions);
 
 // "bfloat16" → BF16, from torch_dtype or dtype; BF16 when neither is there.
@@ -30,6 +34,8 @@ class TableBuilder {
   // Later rows belong to these layers / have this placement.
   TableBuilder& In(LayerSet layers);
   TableBuilder& At(Placement placement);
+  // Later rows belong to a multi-token-prediction layer: in the file, on no card, may be absent.
+  TableBuilder& AsDraft(bool draft);
 
   // A linear "<name>.weight" of [out, in] that becomes (part of) the engine's `param`.
   ModuleRow& Linear(std::string name, std::string param, Role role, Split split, int64_t out,
@@ -46,6 +52,7 @@ class TableBuilder {
   DType dtype_;
   LayerSet layers_;
   Placement placement_ = Placement::kLayers;
+  bool draft_ = false;
 };
 
 }  // namespace shardplan::families

@@ -30,11 +30,21 @@ TableBuilder& TableBuilder::At(Placement placement) {
   return *this;
 }
 
+TableBuilder& TableBuilder::AsDraft(bool draft) {
+  draft_ = draft;
+  return *this;
+}
+
 ModuleRow& TableBuilder::Add(ModuleRow row) {
   row.layers = layers_;
   row.placement = placement_;
   row.dtype = dtype_;
   row.device_dtype = dtype_;
+  if (draft_) {
+    row.role = Role::kDraft;
+    row.placement = Placement::kNotLoaded;
+    row.optional = true;
+  }
   table_->rows.push_back(std::move(row));
   return table_->rows.back();
 }

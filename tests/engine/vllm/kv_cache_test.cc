@@ -92,7 +92,10 @@ TEST_P(GoldenKv, EqualsWhatVllmComputes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, GoldenKv,
-                         ::testing::Values("kimi-k3", "deepseek-v3", "kimi-k2", "dense-70b"),
+                         ::testing::Values("kimi-k3", "deepseek-v3", "kimi-k2", "dense-70b",
+                                           "Qwen__Qwen3-235B-A22B", "mistralai__Mixtral-8x7B-v0.1",
+                                           "zai-org__GLM-4.7", "zai-org__GLM-4.5-Air",
+                                           "MiniMaxAI__MiniMax-M2.5"),
                          testing_support::ExampleName);
 
 // The published deployment (vLLM 0.31.0, TP8 × PP2, 48,45): 692 blocks a request, and three pools.

@@ -1,0 +1,160 @@
+#include "model/families/decoder_parts.h"
+
+namespace shardplan::families {
+
+int64_t ReadDecoder(ConfigReader& config, Architecture* a) {
+  a->name = ArchitectureName(config);
+  a->dtype = ModelDType(config);
+  a->trust_remote_code = config.Has("auto_map");
+  a->hidden = config.Dim("hidden_size");
+  a->vocabulary = config.Dim("vocab_size");
+  a->max_positions = config.Int("max_position_embeddings", 1, int64_t{1} << 32);
+  a->tied_embeddings = config.BoolOr("tie_word_embeddings", false);
+  return config.Int("num_hidden_layers", 1, kMaxLayers);
+}
+
+Rotary ReadRotary(ConfigReader& config, int64_t dim, int64_t positions) {
+  ConfigReader scaling = config.ObjectOr("rope_scaling");
+  const std::string type =
+      scaling.StringOr(scaling.Has("rope_type") ? "rope_type" : "type", "default");
+  config.Adopt(scaling);
+  return {dim, positions, type == "yarn"};
+}
+
+void ReadGqa(ConfigReader& config, int64_t layers, Architecture* a) {
+  a->heads = config.Dim("num_attention_heads");
+  a->kv_heads = config.DimOr("num_key_value_heads", a->heads);
+  if (config.ok() && !config.Has("head_dim") && a->hidden % a->heads != 0) {
+    config.Contradiction("num_attention_heads",
+                         "does not divide hidden_size, and there is no head_dim");
+  }
+  if (config.ok() && a->heads % a->kv_heads != 0) {
+    config.Contradiction("num_key_value_heads", "does not divide num_attention_heads");
+  }
+  a->head_dim = config.DimOr("head_dim", config.ok() ? a->hidden / a->heads : 1);
+  a->v_head_dim = a->head_dim;
+  a->attention.assign(static_cast<size_t>(layers), AttentionKind::kFull);
+  const double factor = config.NumberOr("partial_rotary_factor", 0, 1, 1);
+  const int64_t partial = static_cast<int64_t>(static_cast<double>(a->head_dim) * factor);
+  a->rotary = ReadRotary(config, config.DimOr("rotary_dim", partial), a->max_positions);
+}
+
+Result<QuantFormat> ReadFp8Blocks(ConfigReader& config, std::string_view family, Architecture* a) {
+  if (!config.Has("quantization_config")) return QuantFormat{};
+  ConfigReader q = config.Object("quantization_config");
+  const std::string method = q.StringOr("quant_method", "");
+  std::vector<int64_t> block;
+  if (q.Has("weight_block_size")) block = q.IntList("weight_block_size", 1, 1 << 16);
+  config.Adopt(q);
+  if (!config.ok()) return tl::unexpected(config.error());
+  if (method != "fp8" || block.size() != 2) {
+    return Fail(ErrorCode::kUnsupported, config.subject(),
+                "quantization method '" + method + "' is not known for " + std::string(family),
+                "fp8 with a weight_block_size of two numbers is");
+  }
+  a->quantization = "fp8";
+  return QuantFormat{QuantScheme::kFp8Block, block[0], block[1]};
+}
+
+void CheckMoe(ConfigReader& config, std::string_view top_k_key, int64_t layers,
+              const MoeShape& moe) {
+  if (moe.first_dense > layers) {
+    config.Contradiction("first_k_dense_replace", "more dense layers than layers");
+  }
+  if (moe.top_k > moe.experts) {
+    config.Contradiction(top_k_key, "more experts a token than experts");
+  }
+}
+
+void AddEmbedding(TableBuilder& t, const Architecture& a, Placement placement) {
+  t.At(placement).Tensor("model.embed_tokens.weight", "model.embed_tokens.weight", Role::kEmbedding,
+                         Split::kVocabulary, Shape{a.vocabulary, a.hidden});
+}
+
+void AddHead(TableBuilder& t, const Architecture& a, Placement placement) {
+  t.At(placement).Norm("model.norm", "model.norm", a.hidden);
+  if (a.tied_embeddings) return;
+  t.Tensor("lm_head.weight", "lm_head.weight", Role::kHead, Split::kVocabulary,
+           Shape{a.vocabulary, a.hidden});
+}
+
+void AddGqa(TableBuilder& t, const std::string& prefix, const Architecture& a,
+            const GqaOptions& options) {
+  const std::string attn = prefix + "self_attn.";
+  const std::string qkv = "self_attn.qkv_proj";
+  constexpr Role kRole = Role::kAttention;
+  t.Linear(attn + "q_proj", qkv, kRole, Split::kColumn, a.heads * a.head_dim, a.hidden,
+           options.quant)
+      .bias = options.qkv_bias;
+  for (const char* x : {"k", "v"}) {
+    t.Linear(attn + x + "_proj", qkv, kRole, Split::kKvHeads, a.kv_heads * a.head_dim, a.hidden,
+             options.quant)
+        .bias = options.qkv_bias;
+  }
+  t.Linear(attn + "o_proj", "self_attn.o_proj", kRole, Split::kRow, a.hidden, a.heads * a.head_dim,
+           options.quant)
+      .bias = options.o_bias;
+  if (options.quant.scheme == QuantScheme::kFp8Block) {
+    // Created beside the projections, filled from checkpoints that calibrate the cache.
+    for (const char* x : {"q", "k", "v", "prob"}) {
+      const std::string name = std::string("self_attn.attn.") + x + "_scale";
+      t.Tensor(prefix + name, name, kRole, Split::kReplicated, Shape{}).stored = false;
+    }
+  }
+  // A norm over all heads is divided with them, one over a single head is not.
+  const auto norm = [&](const char* name, int64_t width, Split split) {
+    if (width == 0) return;
+    t.Norm(attn + name, std::string("self_attn.") + name, width, kRole).split =
+        width == a.head_dim ? Split::kReplicated : split;
+  };
+  norm("q_norm", options.q_norm, Split::kColumn);
+  norm("k_norm", options.k_norm, Split::kKvHeads);
+}
+
+void AddGatedMlp(TableBuilder& t, const std::string& name, const std::string& param, Role role,
+                 Split column, Split row, int64_t hidden, int64_t intermediate, QuantFormat quant,
+                 bool bias) {
+  for (const char* x : {"gate", "up"}) {
+    t.Linear(name + x + "_proj", param + "gate_up_proj", role, column, intermediate, hidden, quant)
+        .bias = bias;
+  }
+  t.Linear(name + "down_proj", param + "down_proj", role, row, hidden, intermediate, quant).bias =
+      bias;
+}
+
+void AddExperts(TableBuilder& t, const std::string& name, const std::string& param,
+                const Architecture& a, QuantFormat quant, ExpertNames names) {
+  const int64_t width = a.moe.latent > 0 ? a.moe.latent : a.hidden;
+  const auto add = [&](const char* projection, Split split, int64_t out, int64_t in) {
+    t.Linear(name + "{E}." + projection, param, Role::kRoutedExpert, split, out, in, quant)
+        .experts = a.moe.experts;
+  };
+  add(names.gate, Split::kExpertGate, a.moe.intermediate, width);
+  add(names.up, Split::kExpertUp, a.moe.intermediate, width);
+  add(names.down, Split::kExpertDown, width, a.moe.intermediate);
+}
+
+void AddDraftParts(TableBuilder& t, const std::string& prefix, const Architecture& a,
+                   bool own_embeddings) {
+  const Shape table{a.vocabulary, a.hidden};
+  if (own_embeddings) {
+    t.Tensor(prefix + "embed_tokens.weight", "embed_tokens.weight", Role::kDraft,
+             Split::kVocabulary, table);
+  }
+  t.Norm(prefix + "enorm", "enorm", a.hidden);
+  t.Norm(prefix + "hnorm", "hnorm", a.hidden);
+  t.Linear(prefix + "eh_proj", "eh_proj", Role::kDraft, Split::kReplicated, a.hidden, 2 * a.hidden);
+  t.Norm(prefix + "shared_head.norm", "shared_head.norm", a.hidden);
+  if (own_embeddings) {
+    t.Tensor(prefix + "shared_head.head.weight", "shared_head.head.weight", Role::kDraft,
+             Split::kVocabulary, table);
+  }
+}
+
+void AddLayerNorms(TableBuilder& t, const std::string& prefix, int64_t hidden) {
+  for (const char* norm : {"input_layernorm", "post_attention_layernorm"}) {
+    t.Norm(prefix + norm, norm, hidden);
+  }
+}
+
+}  // namespace shardplan::families

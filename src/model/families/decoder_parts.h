@@ -1,0 +1,78 @@
+// Parts that decoder families share: reading common fields, and the rows of common modules.
+#ifndef SHARDPLAN_MODEL_FAMILIES_DECODER_PARTS_H_
+#define SHARDPLAN_MODEL_FAMILIES_DECODER_PARTS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "model/families/families.h"
+
+namespace shardplan::families {
+
+constexpr int64_t kMaxLayers = 4096;
+
+// hidden_size, vocab_size, positions, dtype and tied embeddings; returns num_hidden_layers.
+int64_t ReadDecoder(ConfigReader& config, Architecture* arch);
+
+// Heads and head dimension of grouped-query attention on every one of `layers`, with a rotary table
+// over `partial_rotary_factor` or `rotary_dim` of the head.
+void ReadGqa(ConfigReader& config, int64_t layers, Architecture* arch);
+
+// The rotary table of `dim`, from rope_scaling.
+Rotary ReadRotary(ConfigReader& config, int64_t dim, int64_t positions);
+
+// quantization_config of the method fp8 with blocks, or plain where there is none; anything else is
+// kUnsupported, named for `family`. Sets arch->quantization.
+Result<QuantFormat> ReadFp8Blocks(ConfigReader& config, std::string_view family,
+                                  Architecture* arch);
+
+// Contradictions of a mixture: more experts a token than experts, more dense layers than layers.
+void CheckMoe(ConfigReader& config, std::string_view top_k_key, int64_t layers,
+              const MoeShape& moe);
+
+// Embedding on the first stage, unless the engine builds it everywhere.
+void AddEmbedding(TableBuilder& t, const Architecture& arch,
+                  Placement placement = Placement::kFirstStage);
+
+// Final norm, and the head where it is not tied, on the last stage, unless built everywhere.
+void AddHead(TableBuilder& t, const Architecture& arch,
+             Placement placement = Placement::kLastStage);
+
+struct GqaOptions {
+  bool qkv_bias = false;
+  bool o_bias = false;
+  int64_t q_norm = 0;  // width of q_norm and k_norm; 0: none
+  int64_t k_norm = 0;
+  QuantFormat quant;
+};
+
+// q, k, v and o projections with their norms, below `prefix`self_attn. FP8 models get the engine's
+// four per-layer attention scales as well.
+void AddGqa(TableBuilder& t, const std::string& prefix, const Architecture& arch,
+            const GqaOptions& options);
+
+// gate, up and down projections: `name` and `param` end in a dot.
+void AddGatedMlp(TableBuilder& t, const std::string& name, const std::string& param, Role role,
+                 Split column, Split row, int64_t hidden, int64_t intermediate, QuantFormat quant,
+                 bool bias = false);
+
+// Routed experts, named by their gate, up and down projections.
+struct ExpertNames {
+  const char* gate = "gate_proj";
+  const char* up = "up_proj";
+  const char* down = "down_proj";
+};
+void AddExperts(TableBuilder& t, const std::string& name, const std::string& param,
+                const Architecture& arch, QuantFormat quant, ExpertNames names = {});
+
+// What only an MTP layer has: the fusion of the next token's embedding with the hidden state and,
+// where they are stored again, its own embedding and head.
+void AddDraftParts(TableBuilder& t, const std::string& prefix, const Architecture& arch,
+                   bool own_embeddings);
+
+// input_layernorm and post_attention_layernorm.
+void AddLayerNorms(TableBuilder& t, const std::string& prefix, int64_t hidden);
+
+}  // namespace shardplan::families
+
+#endif  // SHARDPLAN_MODEL_FAMILIES_DECODER_PARTS_H_

@@ -1,0 +1,50 @@
+// Qwen3-MoE: grouped-query attention with per-head norms, routed experts without a shared one, in
+// BF16 or FP8 blocks.
+//
+// Names and totals are the published checkpoints' (Qwen3-30B-A3B, 235B-A22B, Coder-480B-A35B and
+// their FP8 twins, whose scales are BF16); order is vLLM's (models/qwen3_moe.py, d29f7f5c).
+#include "model/families/decoder_parts.h"
+
+namespace shardplan::families {
+
+Result<ModelSpec> BuildQwen3Moe(ConfigReader& config, const Assumptions&) {
+  ModelSpec spec;
+  Architecture& a = spec.arch;
+  const int64_t layers = ReadDecoder(config, &a);
+  ReadGqa(config, layers, &a);
+  a.dense_intermediate = config.DimOr("intermediate_size", 0);
+  a.moe.experts = config.Int("num_experts", 1, 100'000);
+  a.moe.top_k = config.Int("num_experts_per_tok", 1, 100'000);
+  a.moe.intermediate = config.Dim("moe_intermediate_size");
+  CheckMoe(config, "num_experts_per_tok", layers, a.moe);
+  if (config.IntOr("decoder_sparse_step", 1, kMaxLayers, 1) != 1) {
+    config.Contradiction("decoder_sparse_step", "expected 1: every layer is a mixture");
+  }
+  if (config.Has("mlp_only_layers") && !config.IntList("mlp_only_layers", 0, layers).empty()) {
+    config.Contradiction("mlp_only_layers", "expected none: every layer is a mixture");
+  }
+  if (config.BoolOr("use_sliding_window", false)) {
+    config.Contradiction("use_sliding_window", "sliding-window layers are not modelled");
+  }
+  SHARDPLAN_ASSIGN_OR_RETURN(QuantFormat quant, ReadFp8Blocks(config, "qwen3-moe", &a));
+  quant.scale_dtype = DType::kBF16;
+  if (!config.ok()) return tl::unexpected(config.error());
+
+  spec.table.layer_prefix = "model.layers.{L}.";
+  const std::string p = spec.table.layer_prefix;
+  TableBuilder t(&spec.table, a.dtype);
+  // Embedding, final norm and head are built on every pipeline stage.
+  AddEmbedding(t, a, Placement::kEveryStage);
+  t.In(LayerSet::Range(0, layers));
+  GqaOptions attention;
+  attention.q_norm = attention.k_norm = a.head_dim;
+  attention.quant = quant;
+  AddGqa(t, p, a, attention);
+  t.Linear(p + "mlp.gate", "mlp.gate", Role::kRouter, Split::kReplicated, a.moe.experts, a.hidden);
+  AddExperts(t, p + "mlp.experts.", "mlp.experts.routed_experts", a, quant);
+  AddLayerNorms(t, p, a.hidden);
+  AddHead(t, a, Placement::kEveryStage);
+  return spec;
+}
+
+}  // namespace shardplan::families

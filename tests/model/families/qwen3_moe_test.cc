@@ -1,0 +1,48 @@
+#include <gtest/gtest.h>
+
+#include "support/example_model.h"
+
+namespace shardplan {
+namespace {
+
+using testing_support::Build;
+using testing_support::BuildError;
+using testing_support::ExampleConfig;
+
+const char kModel[] = "Qwen__Qwen3-30B-A3B-FP8";
+
+TEST(Qwen3Moe, Architecture) {
+  const Architecture a = Build(ExampleConfig(kModel)).arch;
+  EXPECT_EQ(a.family, "qwen3-moe");
+  EXPECT_EQ(a.quantization, "fp8");
+  EXPECT_EQ(a.moe.experts, 128);
+  EXPECT_EQ(a.moe.top_k, 8);
+  EXPECT_EQ(a.kv_heads, 4);
+  EXPECT_EQ(a.rotary.dim, 128);
+}
+
+TEST(Qwen3Moe, BuildsTheEndsOnEveryStage) {
+  for (const ModuleRow& row : Build(ExampleConfig(kModel)).table.rows) {
+    if (!row.layers.empty()) continue;
+    EXPECT_EQ(row.placement, Placement::kEveryStage) << row.name;
+    EXPECT_FALSE(row.is_tower());
+  }
+}
+
+TEST(Qwen3Moe, Refusals) {
+  nlohmann::json config = ExampleConfig(kModel);
+  config["decoder_sparse_step"] = 2;
+  EXPECT_EQ(BuildError(config),
+            "config.json: decoder_sparse_step: expected 1: every layer is a mixture");
+  config = ExampleConfig(kModel);
+  config["mlp_only_layers"] = {3};
+  EXPECT_EQ(BuildError(config),
+            "config.json: mlp_only_layers: expected none: every layer is a mixture");
+  config = ExampleConfig(kModel);
+  config["use_sliding_window"] = true;
+  EXPECT_EQ(BuildError(config),
+            "config.json: use_sliding_window: sliding-window layers are not modelled");
+}
+
+}  // namespace
+}  // namespace shardplan
