@@ -12,6 +12,8 @@
 #include "shardplan/base/suggest.h"
 #include "shardplan/plan/plan.h"
 #include "shardplan/report/explain.h"
+#include "shardplan/report/plan_json.h"
+#include "shardplan/report/plan_table.h"
 
 namespace shardplan::cli {
 namespace {
@@ -39,33 +41,37 @@ Status ReadAccount(const std::string& text, Account* out) {
                             : "did you mean " + JoinWithOr(close) + "?");
 }
 
-Result<Explanation> Explain(const Context& context, const ExplainOptions& options) {
-  const Deployment& deployment = options.what.deployment;
-  SHARDPLAN_ASSIGN_OR_RETURN(
-      const Plan plan, EvaluatePlan(context.model, context.catalog, context.store, deployment));
-  if (plan.verdict == Verdict::kIllegal) {
-    for (const Finding& finding : plan.findings) {
-      if (finding.severity != Severity::kError) continue;
-      std::string message = finding.message;
-      if (message.ends_with('.')) message.pop_back();
-      return Fail(ErrorCode::kUsage, finding.subject, std::move(message), finding.fix);
-    }
-  }
+Result<Explanation> Explain(const Context& context, const ExplainOptions& options,
+                            const Plan& plan) {
   if (options.rank >= static_cast<int64_t>(plan.ranks.size())) {
     return Fail(ErrorCode::kUsage, fmt::format("--rank {}", options.rank),
                 fmt::format("expected a rank from 0 to {}", plan.ranks.size() - 1));
   }
   const RankPlan& rank = plan.ranks[static_cast<size_t>(options.rank)];
   if (options.account != Account::kWeights) return ExplanationOfAccount(rank, options.account);
-  SHARDPLAN_ASSIGN_OR_RETURN(
-      const std::vector<WeightItem> items,
-      ExplainWeights(context.model, context.catalog, context.store, deployment, options.rank));
+  SHARDPLAN_ASSIGN_OR_RETURN(const std::vector<WeightItem> items,
+                             ExplainWeights(context.model, context.catalog, context.store,
+                                            options.what.deployment, options.rank));
   return ExplanationOfWeights(rank, items);
+}
+
+// There is no rank to explain: the plan itself says why, and the answer is no.
+Answer Illegal(const Plan& plan, const OutputOptions& output) {
+  Answer answer;
+  answer.file = output.file;
+  answer.code = kExitNo;
+  answer.text = output.format == Format::kJson   ? RenderPlanJson(plan)
+                : output.format == Format::kYaml ? RenderPlanYaml(plan)
+                                                 : RenderPlanTable(plan, TableOptions{});
+  return answer;
 }
 
 Result<Answer> Run(const ExplainOptions& options) {
   SHARDPLAN_ASSIGN_OR_RETURN(const Context context, LoadContext(options.what, options.output));
-  SHARDPLAN_ASSIGN_OR_RETURN(const Explanation explanation, Explain(context, options));
+  SHARDPLAN_ASSIGN_OR_RETURN(const Plan plan, EvaluatePlan(context.model, context.catalog,
+                                                           context.store, options.what.deployment));
+  if (plan.verdict == Verdict::kIllegal) return Illegal(plan, options.output);
+  SHARDPLAN_ASSIGN_OR_RETURN(const Explanation explanation, Explain(context, options, plan));
   Answer answer;
   answer.file = options.output.file;
   switch (options.output.format) {

@@ -124,6 +124,7 @@ void AddScheduling(OptionSet* o, EngineSettings* s) {
   o->Flag("--enable-prefix-caching", "Share the cache of equal beginnings",
           [s] { s->enable_prefix_caching = true; });
   o->Flag("--no-enable-prefix-caching", "Don't", [s] { s->enable_prefix_caching = false; });
+  o->Exclude("--enable-prefix-caching", "--no-enable-prefix-caching");
   o->Text("--mamba-cache-mode", "MODE", "none, align or all: state layers' caches",
           [s](std::string text) { s->mamba_cache_mode = std::move(text); });
 }

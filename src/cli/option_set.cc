@@ -69,6 +69,10 @@ void OptionSet::Flag(const std::string& names, const std::string& help, std::fun
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
+void OptionSet::Exclude(const std::string& first, const std::string& second) {
+  app_->get_option(first)->excludes(app_->get_option(second));
+}
+
 void OptionSet::Positional(const std::string& name, const std::string& help, std::string* out) {
   app_->add_option(name, *out, help);
 }

@@ -34,6 +34,8 @@ class OptionSet {
                 Reader reader);
   void Flag(const std::string& names, const std::string& help, std::function<void()> set);
   // A word without a name, in order.
+  // The two cannot be given together.
+  void Exclude(const std::string& first, const std::string& second);
   void Positional(const std::string& name, const std::string& help, std::string* out);
 
   // Shorthands for common readers.

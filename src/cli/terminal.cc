@@ -15,6 +15,9 @@
 namespace shardplan::cli {
 namespace {
 
+// Whether the caller closed standard output before the program began.
+bool stdout_was_closed = false;
+
 // The error of the write that failed, or 0.
 int WriteAll(int fd, std::string_view text) {
   while (!text.empty()) {
@@ -34,12 +37,16 @@ void PrepareStreams() {
   std::signal(SIGPIPE, SIG_IGN);
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    if (fd == STDOUT_FILENO) stdout_was_closed = true;
     // The lowest free number is this one, as those below are open by now.
     if (::open("/dev/null", O_RDWR) != fd) return;
   }
 }
 
 Status WriteStdout(std::string_view text) {
+  if (stdout_was_closed) {
+    return Fail(ErrorCode::kIo, "standard output", "is closed", "give it a reader, or -o FILE");
+  }
   const int error = WriteAll(STDOUT_FILENO, text);
   if (error == 0 || error == EPIPE) return {};
   return Fail(ErrorCode::kIo, "standard output",

@@ -17,7 +17,7 @@ namespace shardplan::cli {
 void PrepareStreams();
 
 // Writes all of `text` to standard output. A reader that has gone away (`| head -1`) is no error;
-// anything else is kIo.
+// anything else is kIo, a standard output that was closed from the start included.
 Status WriteStdout(std::string_view text);
 
 // "shardplan: error: <message>" on stderr, one line whatever the message holds.

@@ -18,6 +18,7 @@ namespace {
 
 constexpr double kFastestGbPerS = 1e6;
 constexpr int kMostMultiprocessors = 100'000;
+constexpr int kMostCards = 1024;
 constexpr size_t kMostGpusPerNode = 64;
 constexpr int kMostNumaNodes = 64;
 
@@ -228,7 +229,8 @@ Result<int> ReadCapability(const Mapping& specification) {
 }
 
 Status ReadSpecification(const Mapping& card, GpuSpec& out) {
-  static const std::vector<std::string> kKeys = {"nominal_gb",
+  static const std::vector<std::string> kKeys = {"cards_per_node",
+                                                 "nominal_gb",
                                                  "compute_capability",
                                                  "multiprocessors",
                                                  "memory_gb_per_s",
@@ -240,6 +242,7 @@ Status ReadSpecification(const Mapping& card, GpuSpec& out) {
   SHARDPLAN_ASSIGN_OR_RETURN(const YAML::Node node, card.Get("specification"));
   SHARDPLAN_ASSIGN_OR_RETURN(const Mapping map,
                              Mapping::Read(card.place(), node, "specification", kKeys));
+  SHARDPLAN_ASSIGN_OR_RETURN(out.cards_per_node, map.Count("cards_per_node", kMostCards));
   SHARDPLAN_ASSIGN_OR_RETURN(out.nominal_gb, map.Count("nominal_gb", kFastestGbPerS));
   SHARDPLAN_ASSIGN_OR_RETURN(out.capability, ReadCapability(map));
   SHARDPLAN_ASSIGN_OR_RETURN(out.multiprocessors,

@@ -1,5 +1,8 @@
 #include "shardplan/ledger/ledger.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace shardplan {
 
 std::string_view ToString(Account account) {
@@ -29,27 +32,35 @@ std::string_view ToString(Account account) {
 }
 
 void Ledger::Close() {
+  // Sums at the cheap end (low), the central estimate and the dear end (high).
   Range inside, outside;
   Basis inside_basis = Basis::kExact;
   Basis outside_basis = Basis::kExact;
-  bool has_cache = false;
   for (const Entry& entry : entries_) {
-    const bool cache = entry.account == Account::kKvCache;
-    has_cache |= cache && entry.bytes.central > Bytes();
-    (entry.in_budget ? inside : outside) += cache ? Range(entry.bytes.central) : entry.bytes;
+    Range bytes = entry.bytes;
+    if (entry.account == Account::kKvCache) std::swap(bytes.low, bytes.high);
+    (entry.in_budget ? inside : outside) += bytes;
     Basis& basis = entry.in_budget ? inside_basis : outside_basis;
     basis = Softer(basis, entry.basis);
   }
-  // The cache is cut to what is there: beside one, nothing uncertain is left in the budget.
-  if (has_cache) inside = Range(inside.central);
-  const Bytes rest = device_total_ - budget_;
-  auto remainder = [](Bytes whole, const Range& used) {
-    return Range(whole - used.high, whole - used.central, whole - used.low);
+  const auto ordered = [](Bytes cheap, Bytes central, Bytes dear) {
+    return Range(std::min({cheap, central, dear}), central, std::max({cheap, central, dear}));
   };
-  entries_.push_back({Account::kHeadroom, true, remainder(budget_, inside), inside_basis,
-                      "budget less everything the engine counts"});
-  entries_.push_back({Account::kHeadroom, false, remainder(rest, outside), outside_basis,
-                      "card less budget, less what the engine never counts"});
+  entries_.push_back({Account::kHeadroom,
+                      true,
+                      ordered(budget_.high - inside.low, budget_.central - inside.central,
+                              budget_.low - inside.high),
+                      inside_basis,
+                      "budget less everything the engine counts",
+                      {}});
+  entries_.push_back({Account::kHeadroom,
+                      false,
+                      ordered(device_total_ - budget_.high - outside.low,
+                              device_total_ - budget_.central - outside.central,
+                              device_total_ - budget_.low - outside.high),
+                      outside_basis,
+                      "card less budget, less what the engine never counts",
+                      {}});
 }
 
 Bytes Ledger::Sum() const {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "shardplan/base/file.h"
 #include "shardplan/base/units.h"
 
@@ -52,12 +54,29 @@ Result<nlohmann::json> ParseConfigObject(std::string_view text, const std::strin
   }
   // A byte-order mark is common in files that went through an editor on Windows.
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  nlohmann::json value = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  // A key that stands twice would silently be its last value.
+  std::vector<std::set<std::string>> keys;
+  std::string twice;
+  const auto watch = [&](int, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
+    if (event == nlohmann::json::parse_event_t::object_start) keys.emplace_back();
+    if (event == nlohmann::json::parse_event_t::object_end) keys.pop_back();
+    if (event == nlohmann::json::parse_event_t::key && twice.empty()) {
+      std::string key = parsed.get<std::string>();
+      if (!keys.back().insert(key).second) twice = std::move(key);
+    }
+    return true;
+  };
+  nlohmann::json value = nlohmann::json::parse(text, watch, /*allow_exceptions=*/false);
   if (value.is_discarded()) {
     return Fail(
         ErrorCode::kInvalidInput, subject,
         text.empty() ? "expected JSON, the file is empty" : "expected JSON, could not parse",
         "fetch the file again");
+  }
+  if (!twice.empty()) {
+    return Fail(ErrorCode::kInvalidInput, subject,
+                fmt::format("the key '{}' stands twice in one object", Printable(twice)),
+                "keep the one that is meant");
   }
   if (!value.is_object()) {
     return Fail(ErrorCode::kInvalidInput, subject,

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "engine/vllm/kv_cache.h"
+#include "engine/vllm/refusals.h"
 #include "plan/notes.h"
 #include "plan/stage.h"
 #include "shardplan/base/units.h"
@@ -57,39 +58,47 @@ Bytes At(const Range& range, End end) {
   return end == End::kLow ? range.low : end == End::kHigh ? range.high : range.central;
 }
 
-// Whether every rank admits what was asked for, starts, and loads.
+// Whether every rank admits what was asked for, starts, captures and loads at one end.
 Verdict Judge(const Prepared& p, const Classes& classes, const vllm::KvLayout& layout, End end) {
+  const vllm::Resolved& r = p.context.resolved;
   const std::vector<Bytes> available = AvailableByStage(classes, p.context.stages.size(), end);
   for (size_t stage = 0; stage < available.size(); ++stage) {
     const Bytes needed =
-        vllm::NeededBytes(layout, stage, p.context.resolved.max_model_len,
-                          p.deployment.require_concurrency, p.context.profile->null_block_reserved);
+        vllm::NeededBytes(layout, stage, r.max_model_len, p.deployment.require_concurrency,
+                          p.context.profile->null_block_reserved);
     if (available[stage] < needed || available[stage] <= Bytes()) return Verdict::kDoesNotFit;
   }
+  const int64_t blocks = vllm::ComputeCapacity(layout, available, r.max_model_len).num_blocks;
+  if (vllm::GraphsNeedMoreBlocks(p.context, blocks)) return Verdict::kDoesNotFit;
   const Bytes capacity = p.gpu.cuda_visible.bytes.central;
   const Bytes total = p.gpu.device_total.bytes.central;
   for (const auto& [key, e] : classes.evaluations) {
-    if (At(e.outside, end) > total - e.budget) return Verdict::kDoesNotFit;
+    // The budget is larger where CUDA sees more: at the cheap end of the others.
+    const Bytes budget = end == End::kLow    ? e.budget.high
+                         : end == End::kHigh ? e.budget.low
+                                             : e.budget.central;
+    if (At(e.outside, end) > total - budget) return Verdict::kDoesNotFit;
     if (At(e.load_peak, end) > capacity) return Verdict::kDoesNotFit;
   }
   return Verdict::kFits;
 }
 
-// The account at which the budget is used up, counting in the order in which the engine fills it.
+// What to look at first: the largest account that the engine counts where nothing is left for the
+// cache, the cache where something is.
 Account BlamedAccount(const StageEvaluation& e) {
-  Bytes used;
-  for (const Account account : {Account::kWeights, Account::kCommunication, Account::kWorkspace,
-                                Account::kActivations, Account::kCudaGraphs}) {
-    for (const Entry& entry : e.entries) {
-      if (entry.account == account && entry.in_budget) used += entry.bytes.central;
-    }
-    if (used > e.budget) return account;
+  if (e.kv_available.central > Bytes()) return Account::kKvCache;
+  const Entry* largest = nullptr;
+  for (const Entry& entry : e.entries) {
+    if (!entry.in_budget) continue;
+    if (!largest || entry.bytes.central > largest->bytes.central) largest = &entry;
   }
-  return Account::kKvCache;
+  return largest ? largest->account : Account::kKvCache;
 }
 
-// The largest account outside the budget: what to look at when that side is short.
-Account LargestOutside(const StageEvaluation& e) {
+// The largest account outside the budget: what to look at when that side is short. A cache of a
+// size that was asked for is to blame itself.
+Account LargestOutside(const Prepared& p, const StageEvaluation& e) {
+  if (p.context.settings.kv_cache_memory_bytes) return Account::kKvCache;
   const Entry* largest = nullptr;
   for (const Entry& entry : e.entries) {
     if (entry.in_budget || entry.account == Account::kDriverReserved) continue;
@@ -106,7 +115,7 @@ RankPlan MakeRank(const Prepared& p, const StageEvaluation& e, const RankPlace& 
       p.placement.numa_of_gpu.empty() ? 0 : p.placement.numa_of_gpu[static_cast<size_t>(place.gpu)];
   rank.device_total = p.gpu.device_total.bytes.central;
   rank.capacity = p.gpu.cuda_visible.bytes.central;
-  rank.budget = e.budget;
+  rank.budget = e.budget.central;
   rank.weights = e.resident;
   rank.offloaded = e.offload.bytes;
   rank.pinned_allocated = e.offload.pinned;
@@ -119,14 +128,16 @@ RankPlan MakeRank(const Prepared& p, const StageEvaluation& e, const RankPlace& 
                                                  p.deployment.require_concurrency,
                                                  p.context.profile->null_block_reserved);
   rank.load_peak = e.load_peak.central;
-  Ledger ledger(rank.device_total, rank.capacity, rank.budget);
+  Ledger ledger(rank.device_total, rank.capacity, e.budget);
   for (const Entry& entry : e.entries) ledger.Add(entry);
-  ledger.Add({Account::kKvCache, true,
+  ledger.Add({Account::kKvCache,
+              true,
               Range(rank.bytes_per_block * kv.num_blocks_low, rank.bytes_per_block * kv.num_blocks,
                     rank.bytes_per_block * kv.num_blocks_high),
               Basis::kDerived,
               fmt::format("{} blocks × {}, the least of all ranks", FormatCount(kv.num_blocks),
-                          FormatBytes(rank.bytes_per_block))});
+                          FormatBytes(rank.bytes_per_block)),
+              {}});
   ledger.Close();
   rank.ledger = std::move(ledger);
   return rank;
@@ -170,46 +181,77 @@ KvPlan MakeKv(const Prepared& p, const Classes& classes, const vllm::KvLayout& l
   return kv;
 }
 
+const StageEvaluation& EvaluationOf(const Prepared& p, const Classes& classes,
+                                    const RankPlace& place) {
+  const int64_t experts = vllm::RulesFor(p.context, place.ep_rank).local_experts;
+  return classes.evaluations.at({place.stage, experts});
+}
+
 void FillLimiting(const Prepared& p, const Classes& classes, Plan* plan) {
-  const RankPlan* fullest = nullptr;
-  for (const RankPlan& rank : plan->ranks) {
-    if (!fullest || rank.headroom < fullest->headroom) fullest = &rank;
-  }
-  const ShardingRules rules = vllm::RulesFor(p.context, fullest->place.ep_rank);
-  const StageEvaluation& e = classes.evaluations.at({fullest->place.stage, rules.local_experts});
+  const auto fullest = std::min_element(
+      plan->ranks.begin(), plan->ranks.end(),
+      [](const RankPlan& a, const RankPlan& b) { return a.headroom < b.headroom; });
+  const StageEvaluation& e = EvaluationOf(p, classes, fullest->place);
   if (fullest->headroom < Bytes() || e.kv_available.central <= Bytes()) {
     plan->limiting = {fullest->place.rank, BlamedAccount(e), -fullest->headroom};
     return;
   }
   // The budget holds; what the engine never counts, or loading, does not.
   for (const RankPlan& rank : plan->ranks) {
-    const int64_t experts = vllm::RulesFor(p.context, rank.place.ep_rank).local_experts;
-    const StageEvaluation& own = classes.evaluations.at({rank.place.stage, experts});
+    const StageEvaluation& own = EvaluationOf(p, classes, rank.place);
     const Bytes outside = own.outside.central - (rank.device_total - rank.budget);
     const Bytes load = own.load_peak.central - rank.capacity;
     if (outside > Bytes() || load > Bytes()) {
-      plan->limiting = {rank.place.rank, outside >= load ? LargestOutside(own) : Account::kWeights,
+      plan->limiting = {rank.place.rank,
+                        outside >= load ? LargestOutside(p, own) : Account::kWeights,
                         std::max(outside, load)};
       return;
     }
   }
+  // What is left is graph capture, which wants a block for every sequence.
+  const int64_t missing = p.context.resolved.max_num_seqs - plan->kv->num_blocks;
+  plan->limiting = {fullest->place.rank, Account::kKvCache, fullest->bytes_per_block * missing};
 }
 
-void FillActivations(const Prepared& p, Plan* plan, const Classes& classes) {
+// One entry a stage: its class with the largest peak.
+void FillActivations(const Classes& classes, Plan* plan) {
   for (const auto& [key, e] : classes.evaluations) {
-    if (!plan->activations.empty() && plan->activations.back().stage == key.first) continue;
     ActivationPlan activation;
     activation.stage = key.first;
     activation.peak = e.activation.bytes;
     activation.binding = e.activation.binding;
     activation.flag = e.activation.flag;
     activation.per_token = e.activation.per_token;
+    activation.fixed = {{"blas_workspace", e.activation.blas_workspace},
+                        {"pipeline_inputs", e.activation.pipeline_inputs},
+                        {"residual_bank", e.activation.residual_bank},
+                        {"encoder_outputs", e.activation.encoder_outputs}};
     for (const vllm::Phase& phase : e.activation.phases) {
       activation.phases.emplace_back(phase.name, phase.bytes);
     }
-    plan->activations.push_back(std::move(activation));
+    const bool same_stage =
+        !plan->activations.empty() && plan->activations.back().stage == key.first;
+    if (!same_stage) {
+      plan->activations.push_back(std::move(activation));
+    } else if (activation.peak.central > plan->activations.back().peak.central) {
+      plan->activations.back() = std::move(activation);
+    }
   }
-  (void)p;
+}
+
+// Tokens that were asked about have to lie inside the window.
+Status CheckTokens(const Deployment& d, int64_t window) {
+  if (d.output_tokens && (*d.output_tokens < 1 || *d.output_tokens >= window)) {
+    return Fail(ErrorCode::kUsage, fmt::format("--output-tokens {}", *d.output_tokens),
+                fmt::format("expected a number from 1 to {}, less than the window",
+                            FormatCount(window - 1)),
+                "input and output share --max-model-len");
+  }
+  if (d.typical_tokens && (*d.typical_tokens < 1 || *d.typical_tokens > window)) {
+    return Fail(ErrorCode::kUsage, fmt::format("--typical-tokens {}", *d.typical_tokens),
+                fmt::format("expected a number from 1 to {}, the window", FormatCount(window)));
+  }
+  return {};
 }
 
 void FillHeader(const Environment& env, const Prepared& p, Plan* plan) {
@@ -258,11 +300,10 @@ Result<Plan> Assemble(const Environment& env, const Deployment& deployment, bool
         model.arch.max_positions, env.profile.null_block_reserved);
     p.context.resolved.max_model_len = std::max<int64_t>(window, 1);
   }
+  SHARDPLAN_RETURN_IF_ERROR(CheckTokens(deployment, p.context.resolved.max_model_len));
   plan.kv = MakeKv(p, classes, layout);
   for (const RankPlace& place : places) {
-    const int64_t experts = vllm::RulesFor(p.context, place.ep_rank).local_experts;
-    plan.ranks.push_back(
-        MakeRank(p, classes.evaluations.at({place.stage, experts}), place, layout, *plan.kv));
+    plan.ranks.push_back(MakeRank(p, EvaluationOf(p, classes, place), place, layout, *plan.kv));
   }
   plan.window.max_model_len = p.context.resolved.max_model_len;
   plan.window.output_tokens = deployment.output_tokens;
@@ -272,11 +313,10 @@ Result<Plan> Assemble(const Environment& env, const Deployment& deployment, bool
   plan.verdict = Judge(p, classes, layout, End::kCentral);
   plan.verdict_low = Judge(p, classes, layout, End::kLow);
   plan.verdict_high = Judge(p, classes, layout, End::kHigh);
-  FillActivations(p, &plan, classes);
+  FillActivations(classes, &plan);
   if (plan.verdict != Verdict::kFits) FillLimiting(p, classes, &plan);
   const std::vector<Finding> refusals = EngineRefusals(p, layout, plan);
   plan.findings.insert(plan.findings.end(), refusals.begin(), refusals.end());
-  if (HasError(refusals)) plan.verdict = plan.verdict_high = Verdict::kDoesNotFit;
   if (!brief) {
     for (Finding& note : ExplainingNotes(env, p, layout, plan)) {
       plan.findings.push_back(std::move(note));

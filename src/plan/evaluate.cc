@@ -27,12 +27,14 @@ Result<Plan> EvaluatePlan(const Model& model, const Catalog& catalog, const Conf
                              MakeEnvironment(model, catalog, store, deployment));
   SHARDPLAN_ASSIGN_OR_RETURN(Plan plan, Assemble(env, deployment, /*brief=*/false));
   if (plan.verdict != Verdict::kDoesNotFit) return plan;
-  // Every way out, on each finding that has none of its own.
+  // Every way out, on the first finding that has none of its own.
   const std::vector<std::string> fixes = DescribeFixes(env, deployment);
   const std::string text = fixes.empty() ? "nothing nearby fits: fewer tokens, more or larger cards"
                                          : fmt::format("{}", fmt::join(fixes, "; or "));
   for (Finding& finding : plan.findings) {
-    if (finding.severity == Severity::kError && finding.fix.empty()) finding.fix = text;
+    if (finding.severity != Severity::kError || !finding.fix.empty()) continue;
+    finding.fix = text;  // once is enough: the others are of the same cause
+    break;
   }
   return plan;
 }

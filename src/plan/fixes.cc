@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "plan/assemble.h"
 #include "shardplan/base/units.h"
@@ -73,28 +74,26 @@ std::optional<Deployment> LargestFittingWindow(const Environment& env,
 }
 
 std::optional<Deployment> FewestCards(const Environment& env, const Deployment& deployment) {
-  const int64_t per_node = deployment.gpus_per_node.value_or(8);
-  std::optional<Deployment> best;
-  auto consider = [&](Deployment changed) {
-    changed.nodes.reset();
-    changed.partition.reset();
-    if (changed.sizes.world() > 64 * per_node) return false;
-    if (best && changed.sizes.world() >= best->sizes.world()) return true;
-    if (!Fits(env, changed)) return false;
-    best = std::move(changed);
-    return true;
-  };
+  const int64_t per_node = CardsPerNode(env.gpu, deployment);
   const int64_t layers = env.model->arch.layers();
-  Deployment deeper = deployment;
-  for (int64_t pp = deployment.sizes.pp + 1; pp <= std::min<int64_t>(layers, 64); ++pp) {
-    deeper.sizes.pp = pp;
-    if (consider(deeper)) break;
-  }
-  Deployment wider = deployment;
-  wider.sizes.expert_parallel |= env.model->arch.moe.experts > 0;
-  for (int64_t tp = 2 * deployment.sizes.tp; tp <= 64; tp *= 2) {
-    wider.sizes.tp = tp;
-    if (consider(wider)) break;
+  std::optional<Deployment> best;
+  // Fewest nodes first, then fewest stages, then fewest cards: what one would ask for.
+  const auto cost = [&](const Deployment& d) {
+    return std::tuple(*d.nodes, d.sizes.pp, d.sizes.world());
+  };
+  for (int64_t tp = deployment.sizes.tp; tp <= std::max(per_node, deployment.sizes.tp); tp *= 2) {
+    for (int64_t pp = deployment.sizes.pp; pp <= std::min<int64_t>(layers, 64); ++pp) {
+      Deployment changed = deployment;
+      changed.sizes.tp = tp;
+      changed.sizes.pp = pp;
+      changed.partition.reset();
+      changed.nodes = CeilDiv(changed.sizes.world(), per_node);
+      if (*changed.nodes > 64) break;
+      if (best && cost(changed) >= cost(*best)) continue;
+      if (!Fits(env, changed)) continue;
+      best = std::move(changed);
+      break;
+    }
   }
   return best;
 }
@@ -119,15 +118,12 @@ std::vector<std::string> DescribeFixes(const Environment& env, const Deployment&
                                 *window->settings.max_model_len));
   }
   if (const auto cards = FewestCards(env, deployment)) {
-    const int64_t per_node = deployment.gpus_per_node.value_or(8);
-    std::string text = fmt::format("--nodes {}", CeilDiv(cards->sizes.world(), per_node));
+    std::string text = fmt::format("--nodes {}", *cards->nodes);
     if (cards->sizes.tp != deployment.sizes.tp) text += fmt::format(" --tp {}", cards->sizes.tp);
     if (cards->sizes.pp != deployment.sizes.pp) text += fmt::format(" --pp {}", cards->sizes.pp);
-    if (cards->sizes.expert_parallel && !deployment.sizes.expert_parallel) {
-      text += " --enable-expert-parallel";
-    }
     if (deployment.partition) text += " without --pp-partition";
-    fixes.push_back(text + fmt::format(" ({} cards, the fewest that fit)", cards->sizes.world()));
+    fixes.push_back(text +
+                    fmt::format(" ({} cards, the fewest nodes that fit)", cards->sizes.world()));
   }
   return fixes;
 }

@@ -21,8 +21,8 @@ std::optional<Deployment> SmallestOffload(const Environment& environment,
 std::optional<Deployment> LargestFittingWindow(const Environment& environment,
                                                const Deployment& deployment);
 
-// Fewest cards of the same kind: more pipeline stages, or tensor parallelism doubled (with expert
-// parallelism for mixtures of experts); nothing up to 64 nodes' worth.
+// More cards of the same kind: tensor parallelism doubled up to a node, more pipeline stages
+// beyond. Fewest nodes first, then fewest stages, then fewest cards; nothing up to 64 nodes.
 std::optional<Deployment> FewestCards(const Environment& environment, const Deployment& deployment);
 
 // What to write for a fix: the options that changed.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/vllm/refusals.h"
 #include "engine/vllm/weights.h"
@@ -34,15 +35,22 @@ void CheckAdmission(const Prepared& p, const vllm::KvLayout& layout, const Plan&
                     std::vector<Finding>* out) {
   const bool null_block = p.context.profile->null_block_reserved;
   const int64_t window = plan.window.max_model_len;
-  for (const RankPlan& rank : plan.ranks) {
-    if (rank.kv_available.central <= Bytes()) {
-      out->push_back(
-          {"fit.no_kv_memory", Severity::kError, RankName(rank),
-           fmt::format("{} is more than the budget of {}; vLLM would say: {}", SumText(rank, true),
-                       FormatGiB(rank.budget, 2), vllm::NoKvMemoryText()),
-           ""});
-      return;
+  const RankPlan& fullest = *std::min_element(
+      plan.ranks.begin(), plan.ranks.end(),
+      [](const RankPlan& x, const RankPlan& y) { return x.headroom < y.headroom; });
+  if (fullest.kv_available.central <= Bytes()) {
+    std::string end = "vLLM would say: " + vllm::NoKvMemoryText();
+    if (fullest.weights > fullest.capacity) {
+      end = fmt::format(
+          "the weights alone are more than the {} that CUDA sees, and vLLM runs out of "
+          "memory while it loads them",
+          FormatGiB(fullest.capacity, 2));
     }
+    out->push_back({"fit.no_kv_memory", Severity::kError, RankName(fullest),
+                    fmt::format("{} is more than the budget of {}; {}", SumText(fullest, true),
+                                FormatGiB(fullest.budget, 2), end),
+                    ""});
+    return;
   }
   for (const RankPlan& rank : plan.ranks) {
     const Bytes available = rank.kv_available.central;
@@ -65,42 +73,85 @@ void CheckAdmission(const Prepared& p, const vllm::KvLayout& layout, const Plan&
   }
 }
 
-void CheckOutside(const Plan& plan, double utilization, std::vector<Finding>* out) {
+// A cache of a size that was asked for: nothing checks it before it is allocated.
+void CheckGivenCache(const Prepared& p, const RankPlan& rank, Bytes outside, Bytes left,
+                     std::vector<Finding>* out) {
+  const Bytes kv = *p.context.settings.kv_cache_memory_bytes;
+  const Bytes smaller = kv - (outside - left);
+  std::string fix = "a smaller cache does not help: the weights alone are too large";
+  if (smaller > Bytes()) fix = fmt::format("--kv-cache-memory-bytes {}", smaller.count());
+  out->push_back({"fit.given_cache", Severity::kError, RankName(rank),
+                  fmt::format("out of memory when the cache of {} is allocated: {} too much",
+                              FormatGiB(kv, 2), FormatGiB(outside - left, 2)),
+                  std::move(fix)});
+}
+
+// What of a rank lies outside the engine's budget: all of it, and what is there when it starts.
+struct Outside {
+  Bytes all;
+  Bytes at_start;
+};
+
+Outside OutsideOf(const RankPlan& rank) {
+  Outside outside;
+  for (const Entry& entry : rank.ledger.entries()) {
+    if (entry.in_budget || entry.account == Account::kHeadroom) continue;
+    outside.all += entry.bytes.central;
+    if (entry.account != Account::kWorkspace && entry.account != Account::kDriverReserved) {
+      outside.at_start += entry.bytes.central;
+    }
+  }
+  return outside;
+}
+
+// The largest utilization, to three digits, that leaves room on every rank.
+std::string RoomyUtilization(const Plan& plan) {
+  double room = 1;
   for (const RankPlan& rank : plan.ranks) {
-    Bytes outside;
-    Bytes at_start;
-    for (const Entry& entry : rank.ledger.entries()) {
-      if (entry.in_budget || entry.account == Account::kHeadroom) continue;
-      outside += entry.bytes.central;
-      if (entry.account != Account::kWorkspace && entry.account != Account::kDriverReserved) {
-        at_start += entry.bytes.central;
-      }
-    }
+    room = std::min(room, static_cast<double>((rank.device_total - OutsideOf(rank).all).count()) /
+                              static_cast<double>(rank.capacity.count()));
+  }
+  return fmt::format("--gpu-memory-utilization {:.3f}",
+                     std::max(0.0, std::floor(room * 1000) / 1000));
+}
+
+// Memory that the engine never counts, at start and at the first request.
+void CheckOutside(const Prepared& p, const Plan& plan, std::vector<Finding>* out) {
+  for (const RankPlan& rank : plan.ranks) {
+    const Outside outside = OutsideOf(rank);
     const Bytes left = rank.device_total - rank.budget;
-    const Bytes free = rank.capacity - at_start;
-    if (free < rank.budget) {
-      out->push_back({"fit.free_memory", Severity::kError, RankName(rank),
-                      "vLLM would say: " + vllm::FreeMemoryText(rank.place.gpu, free, rank.capacity,
-                                                                utilization, rank.budget),
-                      "lower --gpu-memory-utilization"});
-      return;
-    }
-    if (outside > left) {
+    if (outside.all <= left) continue;
+    const Bytes free = rank.capacity - outside.at_start;
+    if (p.context.settings.kv_cache_memory_bytes) {
+      CheckGivenCache(p, rank, outside.all, left, out);
+    } else if (free < rank.budget) {
+      out->push_back(
+          {"fit.free_memory", Severity::kError, RankName(rank),
+           "vLLM would say: " + vllm::FreeMemoryText(rank.place.gpu, free, rank.capacity,
+                                                     p.context.resolved.gpu_memory_utilization,
+                                                     rank.budget),
+           RoomyUtilization(plan)});
+    } else {
       out->push_back({"fit.outside_budget", Severity::kError, RankName(rank),
                       fmt::format("fits the budget and dies at the first request: {} lie outside "
                                   "it, where {} are left",
-                                  FormatGiB(outside, 2), FormatGiB(left, 2)),
-                      "lower --gpu-memory-utilization or --max-num-seqs"});
-      return;
+                                  FormatGiB(outside.all, 2), FormatGiB(left, 2)),
+                      RoomyUtilization(plan)});
     }
-    if (rank.load_peak > rank.capacity) {
-      out->push_back({"fit.load_peak", Severity::kError, RankName(rank),
-                      fmt::format("loading peaks at {} of the {} that CUDA sees",
-                                  FormatGiB(rank.load_peak, 2), FormatGiB(rank.capacity, 2)),
-                      ""});
-      return;
-    }
+    return;
   }
+}
+
+// Where weights alone are too large, loading is no news.
+void CheckLoading(const Plan& plan, std::vector<Finding>* out) {
+  const auto worst = std::max_element(
+      plan.ranks.begin(), plan.ranks.end(),
+      [](const RankPlan& a, const RankPlan& b) { return a.load_peak < b.load_peak; });
+  if (worst->load_peak <= worst->capacity || worst->weights > worst->capacity) return;
+  out->push_back({"fit.load_peak", Severity::kError, RankName(*worst),
+                  fmt::format("loading peaks at {} of the {} that CUDA sees",
+                              FormatGiB(worst->load_peak, 2), FormatGiB(worst->capacity, 2)),
+                  ""});
 }
 
 void NotePadding(const Prepared& p, std::vector<Finding>* out) {
@@ -191,10 +242,12 @@ void NoteSequences(const Prepared& p, const Plan& plan, std::vector<Finding>* ou
   if (seqs <= floor || plan.verdict != Verdict::kFits) return;
   out->push_back(
       {"capacity.max_num_seqs", Severity::kWarning, fmt::format("--max-num-seqs {}", seqs),
-       fmt::format("{} is a scheduler limit, not a promise: {} requests of {} tokens are resident "
-                   "at once, more of them wait or are preempted",
-                   seqs, floor, FormatCount(plan.window.max_model_len)),
-       fmt::format("count on {} full windows, or on more requests that are shorter", floor)});
+       fmt::format("{} is a scheduler limit, not a promise: {} of {} tokens {} resident at once, "
+                   "more of them wait or are preempted",
+                   seqs, floor == 1 ? "1 request" : fmt::format("{} requests", floor),
+                   FormatCount(plan.window.max_model_len), floor == 1 ? "is" : "are"),
+       fmt::format("count on {}, or on more requests that are shorter",
+                   floor == 1 ? "1 full window" : fmt::format("{} full windows", floor))});
 }
 
 void NoteOffload(const Prepared& p, const Plan& plan, std::vector<Finding>* out) {
@@ -226,14 +279,13 @@ void NoteOffload(const Prepared& p, const Plan& plan, std::vector<Finding>* out)
        "size nodes and container limits (memlock, cgroup) for the larger number"});
 }
 
-void NoteWindow(const Plan& plan, std::vector<Finding>* out) {
-  if (plan.window.max_input_tokens && *plan.window.max_input_tokens < 1) {
-    out->push_back({"window.output_tokens", Severity::kError,
-                    fmt::format("--output-tokens {}", *plan.window.output_tokens),
-                    fmt::format("leaves no room for input in a window of {}",
-                                FormatCount(plan.window.max_model_len)),
-                    "input and output share --max-model-len"});
-  }
+void NoteNuma(const Prepared& p, const Plan& plan, std::vector<Finding>* out) {
+  const bool matters = p.context.settings.numa_bind || plan.ranks.front().offloaded > Bytes();
+  if (p.placement.numa_known || !matters) return;
+  out->push_back({"host.numa_unknown", Severity::kWarning,
+                  fmt::format("{} GPUs a node", p.placement.gpus_per_node),
+                  "no preset says which NUMA node these cards hang on: all are put on node 0",
+                  "`nvidia-smi topo -m` tells; presets are known for 1, 4, 8 and 16 cards"});
 }
 
 void NoteRange(const Plan& plan, std::vector<Finding>* out) {
@@ -254,12 +306,11 @@ std::vector<Finding> EngineRefusals(const Prepared& p, const vllm::KvLayout& lay
                                     const Plan& plan) {
   std::vector<Finding> out;
   CheckAdmission(p, layout, plan, &out);
-  CheckOutside(plan, p.context.resolved.gpu_memory_utilization, &out);
-  NoteWindow(plan, &out);
+  CheckOutside(p, plan, &out);
+  CheckLoading(plan, &out);
   const int64_t seqs = p.context.resolved.max_num_seqs;
   const int64_t blocks = plan.kv->num_blocks;
-  if (p.context.arch->has_kind(AttentionKind::kKda) && !p.context.settings.enforce_eager &&
-      blocks > 0 && seqs > blocks) {
+  if (vllm::GraphsNeedMoreBlocks(p.context, blocks)) {
     out.push_back({"graphs.state_blocks", Severity::kError, fmt::format("--max-num-seqs {}", seqs),
                    "vLLM would say: " + vllm::StateBlocksText(seqs, blocks),
                    fmt::format("--max-num-seqs {}", blocks)});
@@ -275,6 +326,7 @@ std::vector<Finding> ExplainingNotes(const Environment&, const Prepared& p,
   NoteBlockCost(p, layout, plan, &out);
   NoteSequences(p, plan, &out);
   NoteOffload(p, plan, &out);
+  NoteNuma(p, plan, &out);
   NoteRange(plan, &out);
   return out;
 }

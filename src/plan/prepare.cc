@@ -12,15 +12,14 @@
 namespace shardplan {
 namespace {
 
-constexpr int64_t kMostRanks = 1 << 16;
+constexpr int64_t kMostRanks = 8192;
+constexpr int64_t kMostRequests = 1'000'000;
 
 Status CheckSizes(const Deployment& d) {
-  const std::pair<const char*, int64_t> sizes[] = {
-      {"--tensor-parallel-size", d.sizes.tp},
-      {"--pipeline-parallel-size", d.sizes.pp},
-      {"--data-parallel-size", d.sizes.dp},
-      {"--decode-context-parallel-size", d.sizes.dcp},
-      {"--require-concurrency", d.require_concurrency}};
+  const std::pair<const char*, int64_t> sizes[] = {{"--tensor-parallel-size", d.sizes.tp},
+                                                   {"--pipeline-parallel-size", d.sizes.pp},
+                                                   {"--data-parallel-size", d.sizes.dp},
+                                                   {"--decode-context-parallel-size", d.sizes.dcp}};
   for (const auto& [flag, value] : sizes) {
     if (value < 1 || value > kMostRanks) {
       return Fail(ErrorCode::kUsage, fmt::format("{} {}", flag, value),
@@ -33,7 +32,12 @@ Status CheckSizes(const Deployment& d) {
   }
   if ((d.nodes && (*d.nodes < 1 || *d.nodes > kMostRanks)) ||
       (d.gpus_per_node && (*d.gpus_per_node < 1 || *d.gpus_per_node > 1024))) {
-    return Fail(ErrorCode::kUsage, "--nodes, --gpus-per-node", "expected positive numbers");
+    return Fail(ErrorCode::kUsage, "--nodes, --gpus-per-node",
+                fmt::format("expected 1 to {} nodes of 1 to 1,024 GPUs", FormatCount(kMostRanks)));
+  }
+  if (d.require_concurrency < 1 || d.require_concurrency > kMostRequests) {
+    return Fail(ErrorCode::kUsage, fmt::format("--require-concurrency {}", d.require_concurrency),
+                fmt::format("expected a number from 1 to {}", FormatCount(kMostRequests)));
   }
   return {};
 }
@@ -44,8 +48,10 @@ int64_t ChooseNodes(const ParallelSizes& sizes, int64_t gpus_per_node,
                     std::optional<int64_t> given) {
   const int64_t world = sizes.world();
   int64_t fallback = 0;
-  const int64_t limit = std::min(given.value_or(world), world);
-  for (int64_t nodes = CeilDiv(world, gpus_per_node); nodes <= limit; ++nodes) {
+  // Without a number, up to twice as many as are full: nobody means 13 nodes with one card each.
+  const int64_t least = CeilDiv(world, gpus_per_node);
+  const int64_t limit = std::min(given.value_or(2 * least), world);
+  for (int64_t nodes = least; nodes <= limit; ++nodes) {
     if (world % nodes != 0) continue;
     const int64_t each = world / nodes;
     if (!given || each % sizes.tp == 0 || sizes.tp % each == 0) return nodes;
@@ -56,7 +62,7 @@ int64_t ChooseNodes(const ParallelSizes& sizes, int64_t gpus_per_node,
 
 void PlaceOnNodes(const Environment& env, const Deployment& d, Prepared* out) {
   NodePlacement& place = out->placement;
-  place.gpus_per_node = d.gpus_per_node.value_or(8);
+  place.gpus_per_node = CardsPerNode(env.gpu, d);
   const int64_t world = d.sizes.world();
   place.nodes = ChooseNodes(d.sizes, place.gpus_per_node, d.nodes);
   auto finding = [&](const char* id, Severity severity, std::string message, std::string fix) {
@@ -104,7 +110,9 @@ void PlaceOnNodes(const Environment& env, const Deployment& d, Prepared* out) {
             fmt::format("{} of {} GPUs a node are used", place.ranks_per_node, place.gpus_per_node),
             "");
   }
-  place.numa_of_gpu = env.catalog->NodeFor(static_cast<int>(place.gpus_per_node)).numa_of_gpu;
+  const NodeSpec node = env.catalog->NodeFor(static_cast<int>(place.gpus_per_node));
+  place.numa_of_gpu = node.numa_of_gpu;
+  place.numa_known = !node.id.starts_with("flat-");
 }
 
 Status CheckOffload(const Deployment& d) {
@@ -124,6 +132,10 @@ Status CheckOffload(const Deployment& d) {
 }
 
 }  // namespace
+
+int64_t CardsPerNode(const GpuSpec& gpu, const Deployment& deployment) {
+  return deployment.gpus_per_node.value_or(gpu.cards_per_node);
+}
 
 Result<Environment> MakeEnvironment(const Model& model, const Catalog& catalog,
                                     const ConfigStore& store, const Deployment& deployment) {
@@ -148,14 +160,20 @@ Status Prepare(const Environment& env, const Deployment& deployment, Prepared* o
   out->findings = env.findings;
   if (deployment.gpu_memory_total) {
     const Bytes total = *deployment.gpu_memory_total;
-    if (total <= Bytes() || total > Bytes(int64_t{1} << 50)) {
-      return Fail(ErrorCode::kUsage, "--gpu-memory-total", "expected a card's memory");
+    const Bytes most = env.gpu.device_total.bytes.high;
+    if (total <= Bytes() || total > most) {
+      return Fail(ErrorCode::kUsage, "--gpu-memory-total " + FormatGiB(total),
+                  fmt::format("expected at most the {} of this card", FormatGiB(most)),
+                  "it is what CUDA sees of the card, below what nvidia-smi totals");
     }
-    // Given by the user: measured, and nvidia-smi's total keeps its distance.
-    const Bytes reserve = env.gpu.device_total.bytes.central - env.gpu.cuda_visible.bytes.central;
     out->gpu.cuda_visible = {Range(total), Basis::kMeasured, "--gpu-memory-total"};
-    out->gpu.device_total = {Range(total + reserve), Basis::kDerived,
-                             "--gpu-memory-total and the driver's reserve of this card"};
+  }
+  if (env.gpu.vendor == "amd") {
+    out->findings.push_back(
+        {"gpu.vendor", Severity::kWarning, env.gpu.id,
+         "context, communicators, backends and activations follow NVIDIA cards; vLLM chooses other "
+         "kernels on ROCm",
+         "take the weights and the KV arithmetic, and measure the rest"});
   }
   PlaceOnNodes(env, deployment, out);
 

@@ -31,7 +31,11 @@ struct NodePlacement {
   int64_t ranks_per_node = 1;
   bool tp_spans_nodes = false;
   std::vector<int> numa_of_gpu;
+  bool numa_known = true;  // false: no preset for this size, everything is put on node 0
 };
+
+// Cards of a server: as given, or what this kind of card usually comes in.
+int64_t CardsPerNode(const GpuSpec& gpu, const Deployment& deployment);
 
 // A deployment ready to be evaluated. Holds the objects its context points to, and is not moved
 // once made.

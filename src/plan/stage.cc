@@ -28,9 +28,11 @@ Entry UnprofiledWorkspace(const vllm::Context& c, bool last_stage, const StageRa
   const Architecture& a = *c.arch;
   Range bytes;
   std::string source;
-  auto add = [&](Range more, std::string_view why) {
+  std::vector<Part> parts;
+  auto add = [&](Range more, std::string why, std::string rule) {
     bytes += more;
-    source += (source.empty() ? "" : "; ") + std::string(why);
+    source += (source.empty() ? "" : "; ") + why;
+    parts.push_back({std::move(why), std::move(rule), more.central});
   };
   if (a.CountKind(AttentionKind::kKda, stage.first, stage.count) > 0) {
     // FlashKDA: one bf16 output and fp32 states for the running requests, once more for prefill
@@ -41,19 +43,42 @@ Entry UnprofiledWorkspace(const vllm::Context& c, bool last_stage, const StageRa
     const Bytes scratch(25 * kMiB);
     add(Range(Bytes(tokens + states) + scratch, Bytes(tokens + 2 * states) + scratch,
               Bytes(4 * tokens + 2 * states) + scratch),
-        "FlashKDA workspace and prefill temporaries");
+        "FlashKDA workspace and prefill temporaries",
+        fmt::format("{} tokens × {} heads × {} × 2 B + 2 × {} requests × {} heads × {}² × 4 B + 25 "
+                    "MiB",
+                    r.max_num_batched_tokens, heads, a.kda.head_dim, r.max_num_seqs, heads,
+                    a.kda.head_dim));
   }
   if (a.CountKind(AttentionKind::kMla, stage.first, stage.count) > 0) {
     // Chunked-prefill workspace: min(max(8·L, 4·seqs·block), 65,536) rows of the latent.
     const int64_t wanted = std::max(8 * r.max_model_len, 4 * r.max_num_seqs * r.block_size);
     const int64_t rows = RoundUp(std::min<int64_t>(wanted, 65'536), r.block_size);
-    add(Range(Bytes(rows * a.mla.latent_width() * 2)), "MLA chunked-prefill workspace");
+    add(Range(Bytes(rows * a.mla.latent_width() * 2)), "MLA chunked-prefill workspace",
+        fmt::format("{} rows × {} × 2 B", FormatCount(rows), a.mla.latent_width()));
   }
   if (last_stage && r.v2_runner) {
     const int64_t logits = std::min(r.max_num_seqs, r.max_num_batched_tokens) * a.vocabulary * 4;
-    add(Range(Bytes(), Bytes(logits), Bytes(2 * logits)), "sampler filters beyond the dummy call");
+    add(Range(Bytes(), Bytes(logits), Bytes(2 * logits)), "sampler filters beyond the dummy call",
+        fmt::format("{} requests × {} logits × 4 B", r.max_num_seqs, FormatCount(a.vocabulary)));
   }
-  return {Account::kWorkspace, false, bytes, Basis::kAssumed, source.empty() ? "none" : source};
+  return {Account::kWorkspace, false, bytes, Basis::kAssumed, source.empty() ? "none" : source,
+          std::move(parts)};
+}
+
+// The fixed pieces and the phase that binds: they sum to the peak.
+std::vector<Part> ActivationParts(const vllm::ActivationPeak& peak) {
+  std::vector<Part> parts = {
+      {"cuBLAS workspace", "in torch's pool", peak.blas_workspace},
+      {"pipeline inputs", "buffers a later stage receives into", peak.pipeline_inputs},
+      {"attention-residual bank", "one bf16 row per block of layers and token", peak.residual_bank},
+      {"encoder outputs", "kept while the language model runs", peak.encoder_outputs}};
+  std::erase_if(parts, [](const Part& part) { return part.bytes == Bytes(); });
+  for (const vllm::Phase& phase : peak.phases) {
+    if (phase.name != peak.binding) continue;
+    parts.push_back({"phase " + phase.name,
+                     "the largest of the phases, " + phase.flag + " lowers it", phase.bytes});
+  }
+  return parts;
 }
 
 // Weights come back to the card layer by layer while they are offloaded, and quantized experts are
@@ -102,9 +127,10 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
   e.graphs = vllm::ComputeGraphReserve(c, stage);
   const vllm::OutsideTorch outside = vllm::ComputeOutsideTorch(c);
 
-  auto add = [&](Account account, bool in_budget, Range bytes, Basis basis, std::string source) {
+  auto add = [&](Account account, bool in_budget, Range bytes, Basis basis, std::string source,
+                 std::vector<Part> parts = {}) {
     if (bytes.high == Bytes() && bytes.low == Bytes()) return;
-    e.entries.push_back({account, in_budget, bytes, basis, std::move(source)});
+    e.entries.push_back({account, in_budget, bytes, basis, std::move(source), std::move(parts)});
   };
   const GpuSpec& gpu = *c.gpu;
   const Bytes capacity = gpu.cuda_visible.bytes.central;
@@ -127,7 +153,8 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
       "parameters, buffers and post-load copies by the engine's sharding rules, less offload");
   add(Account::kActivations, true, e.activation.bytes, Basis::kDerived,
       fmt::format("profile run, binding phase {} ({} helps)", e.activation.binding,
-                  e.activation.flag));
+                  e.activation.flag),
+      ActivationParts(e.activation));
   add(Account::kCommunication, true, outside.communication, Basis::kAssumed,
       outside.communication_source);
   add(Account::kWorkspace, true, outside.library, Basis::kAssumed, outside.library_source);
@@ -135,24 +162,26 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
       fmt::format("reserve for {} piecewise and {} full graphs: {}", e.graphs.piecewise,
                   e.graphs.full, c.profile->graph_estimate_base.source));
   const Entry workspace = UnprofiledWorkspace(c, last, range);
-  add(workspace.account, false, workspace.bytes, workspace.basis, workspace.source);
+  add(workspace.account, false, workspace.bytes, workspace.basis, workspace.source,
+      workspace.parts);
 
   for (const Entry& entry : e.entries) {
     (entry.in_budget ? e.in_budget : e.outside) += entry.bytes;
   }
   // The budget follows what CUDA sees, which may itself be a range.
   const double utilization = c.resolved.gpu_memory_utilization;
-  e.budget = RequestedBytes(capacity, utilization);
+  e.budget = Range(RequestedBytes(gpu.cuda_visible.bytes.low, utilization),
+                   RequestedBytes(capacity, utilization),
+                   RequestedBytes(gpu.cuda_visible.bytes.high, utilization));
   if (c.settings.kv_cache_memory_bytes) {
     // Utilization is ignored: the engine takes what it needs and the cache that was asked for.
     const Bytes kv = *c.settings.kv_cache_memory_bytes;
-    e.budget = e.in_budget.central + kv;
+    // At every end, so the remainder outside is the engine's, too.
+    e.budget = Range(e.in_budget.high + kv, e.in_budget.central + kv, e.in_budget.low + kv);
     e.kv_available = Range(kv);
   } else {
-    e.kv_available =
-        Range(RequestedBytes(gpu.cuda_visible.bytes.low, utilization) - e.in_budget.high,
-              e.budget - e.in_budget.central,
-              RequestedBytes(gpu.cuda_visible.bytes.high, utilization) - e.in_budget.low);
+    e.kv_available = Range(e.budget.low - e.in_budget.high, e.budget.central - e.in_budget.central,
+                           e.budget.high - e.in_budget.low);
   }
   const Bytes transient = LoadTransient(e, weights, range);
   Range base;

@@ -20,7 +20,7 @@ struct StageEvaluation {
   WeightsDetail detail;
   Bytes resident;  // weights on the card after offload
   vllm::Offload offload;
-  Bytes budget;
+  Range budget;
   std::vector<Entry> entries;  // everything but the KV cache and the remainder
   Range in_budget;             // their sum inside the budget,
   Range outside;               // and outside it, the driver's reserve included

@@ -49,9 +49,10 @@ std::string Fits(const Plan& plan) {
   }
   if (plan.kv) {
     text +=
-        fmt::format("; {} of {} tokens at once ({})",
+        fmt::format("; {} of {} tokens at once ({}){}",
                     Plural(plan.kv->full_window_requests, "request", "requests"),
-                    FormatCount(plan.window.max_model_len), FormatTimes(plan.kv->max_concurrency));
+                    FormatCount(plan.window.max_model_len), FormatTimes(plan.kv->max_concurrency),
+                    plan.sizes.dp > 1 ? fmt::format(" on each of {} engines", plan.sizes.dp) : "");
   }
   return text;
 }

@@ -79,10 +79,16 @@ Explanation ExplanationOfAccount(const RankPlan& rank, Account account) {
           fmt::format(" ({} to {})", FormatBytes(entry.bytes.low), FormatBytes(entry.bytes.high));
     }
     out.bytes += entry.bytes.central;
-    out.items.push_back(
-        {out.account,
-         entry.in_budget ? "counted by the engine, in its budget" : "outside the engine's budget",
-         "", std::move(arithmetic), entry.bytes.central, entry.basis, entry.source});
+    const std::string side =
+        entry.in_budget ? "counted by the engine, in its budget" : "outside the engine's budget";
+    if (entry.parts.empty()) {
+      out.items.push_back({out.account, side, "", std::move(arithmetic), entry.bytes.central,
+                           entry.basis, entry.source});
+      continue;
+    }
+    for (const Part& part : entry.parts) {
+      out.items.push_back({part.name, side, "", part.rule, part.bytes, entry.basis, entry.source});
+    }
   }
   return out;
 }

@@ -127,11 +127,14 @@ Document ActivationsDocument(const Plan& plan) {
   for (const ActivationPlan& stage : plan.activations) {
     Document phases = Document::object();
     for (const auto& [name, bytes] : stage.phases) phases[name] = bytes.count();
+    Document fixed = Document::object();
+    for (const auto& [name, bytes] : stage.fixed) fixed[name] = bytes.count();
     out.push_back({{"stage", stage.stage},
                    {"peak", RangeDocument(stage.peak)},
                    {"binding_phase", stage.binding},
                    {"flag", stage.flag},
                    {"bytes_per_token", stage.per_token.count()},
+                   {"fixed", fixed},
                    {"phases", phases}});
   }
   return out;

@@ -78,7 +78,7 @@ std::string Gib(Bytes bytes) {
 }
 
 std::string RangeText(const Range& bytes) {
-  if (bytes.low == bytes.high) return "";
+  if (Gib(bytes.low) == Gib(bytes.high)) return "";
   return fmt::format("{} to {}", Gib(bytes.low), Gib(bytes.high));
 }
 

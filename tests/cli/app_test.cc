@@ -114,8 +114,14 @@ TEST(AppTest, AReaderThatGoesAwayIsNoError) {
   EXPECT_EQ(illegal.err, "");
 }
 
-TEST(AppTest, ClosedStreamsAreNoError) {
-  for (const char* closed : {" >&-", " 2>&-", " >&- 2>&- <&-"}) {
+// An answer that nobody can get is a failure; closed stderr or stdin is none.
+TEST(AppTest, ClosedStreams) {
+  const Outcome lost = RunProgram(kPlan + std::string(" >&-"));
+  EXPECT_EQ(lost.code, 4);
+  EXPECT_EQ(lost.err,
+            "shardplan: error: standard output: is closed; give it a reader, or -o FILE\n");
+  EXPECT_EQ(RunProgram(kPlan + std::string(" >&- 2>&- <&-")).code, 4);
+  for (const char* closed : {" 2>&-", " <&-"}) {
     const Outcome outcome = RunProgram(kPlan + std::string(closed));
     EXPECT_EQ(outcome.code, 0) << closed;
     EXPECT_EQ(outcome.err, "") << closed;

@@ -66,15 +66,21 @@ TEST(ExplainCommandTest, UsageErrors) {
        "--account zzz: expected an account of the ledger; one of driver_reserved, "
        "in_use_by_others, cuda_context, communication, weights, activations, cuda_graphs, "
        "workspace, kv_cache, headroom"},
-      {"tiny-dense --gpu a10-24 --tp 3",
-       "--tensor-parallel-size 3: Total number of attention heads (16) must be divisible by tensor "
-       "parallel size (3); nearest legal tensor-parallel sizes: 2 or 4"},
   };
   for (const auto& [arguments, message] : cases) {
     const Outcome outcome = RunProgram(std::string("explain ") + arguments);
     EXPECT_EQ(outcome.code, 2) << arguments;
     EXPECT_EQ(outcome.err, std::string("shardplan: error: ") + message + "\n") << arguments;
   }
+}
+
+TEST(ExplainCommandTest, AnIllegalLayoutIsAnAnswer) {
+  const Outcome outcome = RunProgram("explain tiny-dense --gpu a10-24 --tp 3");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_THAT(outcome.out, HasSubstr("\nillegal layout: "));
+  EXPECT_THAT(outcome.out,
+              HasSubstr("Total number of attention heads (16) must be\n    divisible by tensor"));
 }
 
 }  // namespace

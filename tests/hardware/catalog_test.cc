@@ -95,6 +95,8 @@ TEST(CatalogTest, AnH20IsDerivedWithARange) {
   EXPECT_EQ(gpu->cuda_visible.basis, Basis::kDerived);
   EXPECT_EQ(gpu->context.basis, Basis::kAssumed);
   EXPECT_EQ(gpu->multiprocessors, 78);
+  EXPECT_EQ(gpu->cards_per_node, 8);
+  EXPECT_EQ(BuiltIn().FindGpu("gb200")->cards_per_node, 4);
 }
 
 TEST(FindGpuTest, TakesIdsNamesAndAliasesOfOneMeaning) {

@@ -34,6 +34,7 @@ context:
   date: 2026-11-29
 specification:
   nominal_gb: 1
+  cards_per_node: 2
   compute_capability: 9.0
   multiprocessors: 4
   memory_gb_per_s: 10.5
@@ -82,6 +83,7 @@ TEST(ParseGpuYamlTest, ReadsEveryField) {
   EXPECT_EQ(gpu->cuda_visible.source, "a rule (2026-11-29)");
   EXPECT_EQ(gpu->context.basis, Basis::kAssumed);
   EXPECT_EQ(gpu->nominal_gb, 1);
+  EXPECT_EQ(gpu->cards_per_node, 2);
   EXPECT_EQ(gpu->capability, 90);
   EXPECT_EQ(gpu->multiprocessors, 4);
   EXPECT_EQ(gpu->memory_gb_per_s, 10.5);
@@ -162,16 +164,16 @@ TEST(ParseGpuYamlTest, EveryMistakeNamesItsLine) {
       {"date: 2026-11-29", "date: yesterday",
        "gpus/toy-1.yaml:9: device_total.date: expected a date such as 2026-11-29, found yesterday"},
       {"multiprocessors: 4", "multiprocessors: 4.5",
-       "gpus/toy-1.yaml:25: specification.multiprocessors: expected a number from 0 to 100000, "
+       "gpus/toy-1.yaml:26: specification.multiprocessors: expected a number from 0 to 100000, "
        "found 4.5"},
       {"multiprocessors: 4", "multiprocessors: -4",
-       "gpus/toy-1.yaml:25: specification.multiprocessors: expected a number from 0 to 100000, "
+       "gpus/toy-1.yaml:26: specification.multiprocessors: expected a number from 0 to 100000, "
        "found -4"},
       {"memory_gb_per_s: 10.5", "memory_gb_per_s: nan",
-       "gpus/toy-1.yaml:26: specification.memory_gb_per_s: expected a number from 0 to 1000000, "
+       "gpus/toy-1.yaml:27: specification.memory_gb_per_s: expected a number from 0 to 1000000, "
        "found nan"},
       {"capability: 9.0", "capability: 9",
-       "gpus/toy-1.yaml:24: specification.compute_capability: expected a capability such as 9.0, "
+       "gpus/toy-1.yaml:25: specification.compute_capability: expected a capability such as 9.0, "
        "or none, found 9"},
       {"device_total:\n", "device_total: 1024 MiB\nx:\n",
        "gpus/toy-1.yaml:6: unknown key x; expected id, name, vendor, aliases, device_total, "

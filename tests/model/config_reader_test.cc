@@ -30,6 +30,15 @@ TEST(ParseConfig, BoundsDepthBeforeParsing) {
             "parsed");
 }
 
+TEST(ParseConfig, RefusesKeysThatStandTwice) {
+  EXPECT_EQ(ParseError(R"({"a": 1, "b": {"a": 2}, "c": [{"a": 1}, {"a": 2}]})"), "parsed");
+  EXPECT_EQ(ParseError(R"({"hidden_size": 1, "x": {}, "hidden_size": 64})"),
+            "config.json: the key 'hidden_size' stands twice in one object; keep the one that is "
+            "meant");
+  EXPECT_EQ(ParseError(R"({"text": {"n": 1, "n": 1}})"),
+            "config.json: the key 'n' stands twice in one object; keep the one that is meant");
+}
+
 class ReaderTest : public ::testing::Test {
  protected:
   std::string IntError(const char* json) {

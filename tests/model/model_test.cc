@@ -97,6 +97,25 @@ TEST(LoadModel, NeedsAConfig) {
                 "be told without it; copy the model's config.json here");
 }
 
+TEST(LoadModel, AQuantizationBesideTheConfigIsNotOverlooked) {
+  TempDir dir;
+  dir.Write("m/config.json", TinyDense().dump());
+  dir.Write("m/hf_quant_config.json", R"({"quantization": {"quant_algo": "NVFP4"}})");
+  auto model = LoadModel(dir.Path("m"));
+  ASSERT_FALSE(model.has_value());
+  EXPECT_EQ(model.error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(model.error().ToString(),
+            dir.Path("m/hf_quant_config.json") +
+                ": quantization 'NVFP4' is not known; plan the unquantized checkpoint, or one in "
+                "FP8 blocks or MXFP4");
+  dir.Write("m/hf_quant_config.json", "{");
+  model = LoadModel(dir.Path("m"));
+  ASSERT_FALSE(model.has_value());
+  EXPECT_EQ(model.error().code, ErrorCode::kInvalidInput);
+  dir.Write("m/hf_quant_config.json", R"({"quantization": {"quant_algo": null}})");
+  EXPECT_TRUE(LoadModel(dir.Path("m")).has_value());
+}
+
 TEST(LoadModel, ConfigOfAnotherModel) {
   TempDir dir;
   WriteTiny(TinyDense(), dir.Path("m"));

@@ -109,6 +109,7 @@ TEST(Assemble, TotalMemoryCanBeGiven) {
   d.gpu_memory_total = Bytes(95 * kGiB);
   const Plan plan = Evaluate(ExampleFromConfig("kimi-k3"), d);
   EXPECT_EQ(plan.ranks[0].capacity, Bytes(95 * kGiB));
+  EXPECT_EQ(plan.ranks[0].device_total, Bytes(97'871 * kMiB));
   EXPECT_EQ(plan.ranks[0].budget, Bytes(91'804'925'952));  // ceil(95 GiB × 0.9)
   EXPECT_EQ(plan.ranks[0].ledger.Sum(), plan.ranks[0].device_total);
 }

@@ -94,12 +94,14 @@ TEST(EvaluatePlan, WithoutOffloadItDoesNotFit) {
   EXPECT_NEAR(Gib(plan.limiting->short_by), 22.9, 0.5);
   const Finding* refusal = FindFinding(plan, "fit.no_kv_memory");
   ASSERT_NE(refusal, nullptr);
-  EXPECT_THAT(refusal->message, HasSubstr("No available memory for the cache blocks."));
+  EXPECT_THAT(refusal->message,
+              HasSubstr("the weights alone are more than the 95.07 GiB that CUDA sees, and vLLM "
+                        "runs out of memory while it loads them"));
   EXPECT_THAT(refusal->fix,
               HasSubstr("--cpu-offload-gb 23 --cpu-offload-params w13_weight,w2_weight"));
-  EXPECT_THAT(refusal->fix,
-              HasSubstr("--nodes 3 --pp 3 without --pp-partition (24 cards, the fewest "
-                        "that fit)"));
+  EXPECT_THAT(
+      refusal->fix,
+      HasSubstr("--nodes 3 --pp 3 without --pp-partition (24 cards, the fewest nodes that fit)"));
   // The offload that is named does fit, and one GiB less does not.
   d.settings.cpu_offload_params = {"w13_weight", "w2_weight"};
   d.settings.cpu_offload_gb = 23;
@@ -164,6 +166,25 @@ TEST(EvaluatePlan, IllegalLayoutsHaveNoRanks) {
   EXPECT_TRUE(plan.launch.empty());
   EXPECT_FALSE(plan.kv.has_value());
   EXPECT_EQ(plan.findings.front().severity, Severity::kError);
+}
+
+TEST(EvaluatePlan, TokensHaveToLieInTheWindow) {
+  Deployment d = PublishedKimiK3();
+  const auto error = [&] {
+    const auto plan = EvaluatePlan(ExampleFromConfig("kimi-k3"), testing_support::Cards(),
+                                   testing_support::Store(), d);
+    return plan ? "planned" : plan.error().ToString();
+  };
+  d.output_tokens = 524'288;
+  EXPECT_EQ(error(),
+            "--output-tokens 524288: expected a number from 1 to 524,287, less than the window; "
+            "input and output share --max-model-len");
+  d.output_tokens = 0;
+  EXPECT_NE(error(), "planned");
+  d.output_tokens = 1;
+  EXPECT_EQ(error(), "planned");
+  d.typical_tokens = 600'000;
+  EXPECT_EQ(error(), "--typical-tokens 600000: expected a number from 1 to 524,288, the window");
 }
 
 TEST(EvaluatePlan, SameInputSameAnswer) {

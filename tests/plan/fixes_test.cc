@@ -63,6 +63,21 @@ TEST(Fixes, FewestCardsAddsStages) {
   EXPECT_EQ(Evaluate(model, *fix).verdict, Verdict::kFits);
 }
 
+// What is printed can be pasted: nodes and sizes of the fix are the plan's own.
+TEST(Fixes, FewestCardsNamesALegalPlacement) {
+  const Model& model = ExampleFromConfig("deepseek-v3");
+  Deployment d;
+  d.gpu = "h20-96";
+  d.settings.max_model_len = 32'768;
+  d.settings.max_num_seqs = 64;
+  const auto fix = FewestCards(EnvironmentFor(model, d), d);
+  ASSERT_TRUE(fix.has_value());
+  EXPECT_EQ(Evaluate(model, *fix).verdict, Verdict::kFits);
+  EXPECT_EQ(*fix->nodes, 1);
+  EXPECT_EQ(fix->sizes.tp, 8);  // a node of tensor parallelism before stages of single cards
+  EXPECT_EQ(fix->sizes.pp, 1);
+}
+
 TEST(Fixes, ExpertParallelismIsOfferedWhereItAloneMendsIt) {
   const Model& model = ExampleFromConfig("kimi-k3");
   Deployment d = WithoutOffload();

@@ -71,15 +71,6 @@ TEST(Notes, OffloadThatMovesNothing) {
               HasSubstr("nothing moves without --cpu-offload-gb"));
 }
 
-TEST(Notes, OutputThatLeavesNoInput) {
-  Deployment d = PublishedKimiK3();
-  d.output_tokens = 524'288;
-  const Plan plan = K3(d);
-  EXPECT_EQ(plan.verdict, Verdict::kDoesNotFit);
-  EXPECT_EQ(FindFinding(plan, "window.output_tokens")->message,
-            "leaves no room for input in a window of 524,288");
-}
-
 TEST(Notes, GraphsNeedAStateBlockPerSequence) {
   Deployment d = PublishedKimiK3();
   d.settings.enforce_eager = false;
@@ -90,6 +81,12 @@ TEST(Notes, GraphsNeedAStateBlockPerSequence) {
   EXPECT_THAT(finding->message, HasSubstr("max_num_seqs (1600) exceeds available Mamba cache "
                                           "blocks ("));
   EXPECT_EQ(plan.verdict, Verdict::kDoesNotFit);
+  EXPECT_EQ(plan.verdict_low, Verdict::kFits);  // 1,650 blocks at the cheap end
+  ASSERT_TRUE(plan.limiting.has_value());
+  EXPECT_EQ(plan.limiting->account, Account::kKvCache);
+  EXPECT_EQ(plan.limiting->short_by, plan.kv->bytes_per_block * (1600 - plan.kv->num_blocks));
+  d.settings.max_num_seqs = 2000;  // more than at either end
+  EXPECT_EQ(K3(d).verdict_low, Verdict::kDoesNotFit);
 }
 
 TEST(Notes, TheWindowRefusalQuotesTheEngine) {
@@ -107,14 +104,59 @@ TEST(Notes, TheWindowRefusalQuotesTheEngine) {
   EXPECT_THAT(finding->message, HasSubstr("the estimated maximum model length is "));
 }
 
+TEST(Notes, WeightsThatLoadAndLeaveNothing) {
+  Deployment d = PublishedKimiK3();
+  d.settings.cpu_offload_gb = 12;
+  const Plan plan = K3(d);
+  const Finding* finding = FindFinding(plan, "fit.no_kv_memory");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->subject, "rank 0 (stage 0)");
+  EXPECT_THAT(finding->message, HasSubstr("is more than the budget of 85.57 GiB; vLLM would say: "
+                                          "No available memory for the cache blocks."));
+}
+
 TEST(Notes, WhatTheEngineNeverCountsCanKillItToo) {
   Deployment d = PublishedKimiK3();
   d.settings.gpu_memory_utilization = 0.985;
   const Plan plan = K3(d);
   EXPECT_EQ(plan.verdict, Verdict::kDoesNotFit);
-  EXPECT_NE(FindFinding(plan, "fit.free_memory"), nullptr);
+  const Finding* finding = FindFinding(plan, "fit.free_memory");
+  ASSERT_NE(finding, nullptr);
   ASSERT_TRUE(plan.limiting.has_value());
   EXPECT_GT(plan.limiting->short_by, Bytes());
+  // The utilization that is named is one that starts.
+  ASSERT_TRUE(finding->fix.starts_with("--gpu-memory-utilization 0."));
+  d.settings.gpu_memory_utilization = std::stod(finding->fix.substr(25));
+  EXPECT_EQ(FindFinding(K3(d), "fit.free_memory"), nullptr);
+  EXPECT_EQ(FindFinding(K3(d), "fit.outside_budget"), nullptr);
+}
+
+TEST(Notes, ACacheOfAGivenSizeIsToBlameItself) {
+  Deployment d;
+  d.gpu = "h20-141";
+  d.sizes.tp = 8;
+  d.settings.gpu_memory_utilization = 0.5;
+  d.settings.kv_cache_memory_bytes = Bytes(90LL << 30);
+  const Plan plan = Evaluate(ExampleFromConfig("deepseek-v3"), d);
+  EXPECT_EQ(plan.verdict, Verdict::kDoesNotFit);
+  ASSERT_TRUE(plan.limiting.has_value());
+  EXPECT_EQ(plan.limiting->account, Account::kKvCache);
+  const Finding* finding = FindFinding(plan, "fit.given_cache");
+  ASSERT_NE(finding, nullptr);
+  ASSERT_TRUE(finding->fix.starts_with("--kv-cache-memory-bytes "));
+  d.settings.kv_cache_memory_bytes = Bytes(std::stoll(finding->fix.substr(24)));
+  EXPECT_EQ(Evaluate(ExampleFromConfig("deepseek-v3"), d).verdict, Verdict::kFits);
+}
+
+TEST(Notes, UnknownAffinityIsTold) {
+  Deployment d = PublishedKimiK3();
+  d.nodes.reset();
+  d.gpus_per_node = 16;
+  EXPECT_EQ(FindFinding(K3(d), "host.numa_unknown"), nullptr);
+  d.sizes.pp = 1;
+  d.partition.reset();
+  d.gpus_per_node = 12;
+  EXPECT_NE(FindFinding(K3(d), "host.numa_unknown"), nullptr);
 }
 
 }  // namespace

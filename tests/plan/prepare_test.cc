@@ -55,6 +55,39 @@ TEST_F(PrepareTest, NodesAsManyAsTheWorldNeeds) {
   }
 }
 
+// Thirteen ranks are no layout of eights, and nobody means thirteen nodes with one card each.
+TEST_F(PrepareTest, RanksThatDivideOverNoNodes) {
+  EXPECT_EQ(Try(Layout(1, 13)), "");
+  EXPECT_FALSE(p_->legal);
+  EXPECT_EQ(Find("layout.world_size")->message,
+            "13 ranks do not divide evenly over nodes of 8 GPUs");
+  EXPECT_EQ(Try(Layout(1, 15)), "");  // three nodes of five
+  EXPECT_TRUE(p_->legal);
+  EXPECT_EQ(p_->placement.nodes, 3);
+}
+
+TEST_F(PrepareTest, CardsThatComeInFours) {
+  Deployment d = Layout(8, 1);
+  d.gpu = "gb200";
+  EXPECT_EQ(Try(d), "");
+  EXPECT_EQ(p_->placement.nodes, 2);
+}
+
+TEST_F(PrepareTest, MoreMemoryThanTheCardHas) {
+  Deployment d = Layout(8, 2);
+  d.gpu_memory_total = Bytes(200 * kGiB);
+  EXPECT_EQ(Try(d),
+            "--gpu-memory-total 200.000 GiB: expected at most the 95.577 GiB of this card; it is "
+            "what CUDA sees of the card, below what nvidia-smi totals");
+}
+
+TEST_F(PrepareTest, CardsOfOtherVendorsAreTold) {
+  Deployment d = Layout(8, 1);
+  d.gpu = "mi300x-192";
+  EXPECT_EQ(Try(d), "");
+  EXPECT_NE(Find("gpu.vendor"), nullptr);
+}
+
 TEST_F(PrepareTest, WholeStagesWherePossible) {
   EXPECT_EQ(Try(Layout(4, 3, 3)), "");
   EXPECT_EQ(p_->placement.nodes, 3);
@@ -82,14 +115,14 @@ TEST_F(PrepareTest, IdleHardwareIsANote) {
 
 TEST_F(PrepareTest, RefusesWhatNoLayoutCanBe) {
   Deployment d = Layout(0, 1);
-  EXPECT_EQ(Try(d), "--tensor-parallel-size 0: expected a number from 1 to 65,536");
-  d = Layout(65'536, 65'536);
-  EXPECT_EQ(Try(d), "layout: expected at most 65,536 ranks in all");
+  EXPECT_EQ(Try(d), "--tensor-parallel-size 0: expected a number from 1 to 8,192");
+  d = Layout(8192, 8192);
+  EXPECT_EQ(Try(d), "layout: expected at most 8,192 ranks in all");
   d = Layout(8, 1, 0);
-  EXPECT_EQ(Try(d), "--nodes, --gpus-per-node: expected positive numbers");
+  EXPECT_EQ(Try(d), "--nodes, --gpus-per-node: expected 1 to 8,192 nodes of 1 to 1,024 GPUs");
   d = Layout(8, 1);
   d.require_concurrency = 0;
-  EXPECT_EQ(Try(d), "--require-concurrency 0: expected a number from 1 to 65,536");
+  EXPECT_EQ(Try(d), "--require-concurrency 0: expected a number from 1 to 1,000,000");
 }
 
 TEST_F(PrepareTest, RefusesOtherEnginesAndBackends) {

@@ -28,7 +28,7 @@ inline RankPlan ExampleRank(const RankPlace& place) {
   rank.bytes_per_block = Bytes(2 * kMiB);
   rank.headroom = GiB(place.stage == 0 ? 2 : 3);
   rank.load_peak = GiB(weights + 1.5);
-  Ledger ledger(rank.device_total, rank.capacity, rank.budget);
+  Ledger ledger(rank.device_total, rank.capacity, Range(rank.budget));
   ledger.Add({Account::kDriverReserved, false, Range(GiB(0.5)), Basis::kMeasured, "a reading"});
   ledger.Add({Account::kCudaContext, false, Range(GiB(0.25), GiB(0.5), GiB(1)), Basis::kAssumed,
               "a guess"});
@@ -69,6 +69,7 @@ inline Plan ExamplePlan() {
                                 "moe_combine",
                                 "--max-num-batched-tokens",
                                 Bytes(398'016),
+                                {{"embedding", GiB(0.25)}},
                                 {{"moe", GiB(1)}, {"moe_combine", GiB(1.25)}}});
   }
   KvPlan kv;

@@ -24,7 +24,8 @@ TEST(RankSectionTest, AColumnForEachStage) {
       "    activations              derived        1.500  1.000 to 2.000       1.500  1.000 to "
       "2.000\n"
       "    kv_cache                 derived        4.000                       4.000\n"
-      "    headroom                 derived        0.500                       1.500\n"
+      "    headroom                 derived        0.500  0.000 to 1.000       1.500  1.000 to "
+      "2.000\n"
       "    = budget                               14.000                      14.000\n"
       "  outside the budget\n"
       "    driver_reserved          measured       0.500                       0.500\n"
@@ -54,7 +55,7 @@ TEST(RankSectionTest, NothingWithoutRanks) {
 TEST(RankSectionTest, ShowsTheFullestRankWhereTheyDiffer) {
   Plan plan = ExamplePlan();
   RankPlan& fuller = plan.ranks[1];
-  Ledger ledger(fuller.device_total, fuller.capacity, fuller.budget);
+  Ledger ledger(fuller.device_total, fuller.capacity, Range(fuller.budget));
   ledger.Add({Account::kWeights, true, Range(GiB(9)), Basis::kExact, "one more expert"});
   ledger.Close();
   fuller.ledger = ledger;

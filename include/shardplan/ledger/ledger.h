@@ -27,6 +27,13 @@ enum class Account {
 
 std::string_view ToString(Account account);  // "driver_reserved", …
 
+// A piece of an entry, for explanations.
+struct Part {
+  std::string name;
+  std::string rule;  // the arithmetic, in words and numbers
+  Bytes bytes;       // at the central estimate
+};
+
 // One figure: what claims it, how it is known and by which rule.
 struct Entry {
   Account account = Account::kHeadroom;
@@ -34,6 +41,7 @@ struct Entry {
   Range bytes;
   Basis basis = Basis::kDerived;
   std::string source;
+  std::vector<Part> parts = {};  // what the central bytes are made of; may be empty
 };
 
 // The ledger of one rank. Invariant after Close(): the central bytes of all entries sum to
@@ -41,14 +49,16 @@ struct Entry {
 class Ledger {
  public:
   Ledger() = default;
-  // `capacity` is what CUDA sees, `budget` what the engine allows itself.
-  Ledger(Bytes device_total, Bytes capacity, Bytes budget)
+  // `capacity` is what CUDA sees, `budget` what the engine allows itself; the budget is a range
+  // where what CUDA sees is one.
+  Ledger(Bytes device_total, Bytes capacity, Range budget)
       : device_total_(device_total), capacity_(capacity), budget_(budget) {}
 
   void Add(Entry entry) { entries_.push_back(std::move(entry)); }
 
-  // Adds the remainder inside and outside the budget as headroom entries. Their low end is what the
-  // dear ends of the others leave.
+  // Adds the remainder inside and outside the budget as headroom entries. At the cheap end the
+  // others are at their low end, cache and budget at their high one; at the dear end the other way
+  // round.
   void Close();
 
   Bytes Sum() const;
@@ -60,13 +70,13 @@ class Ledger {
 
   Bytes device_total() const { return device_total_; }
   Bytes capacity() const { return capacity_; }
-  Bytes budget() const { return budget_; }
+  Bytes budget() const { return budget_.central; }
   const std::vector<Entry>& entries() const { return entries_; }
 
  private:
   Bytes device_total_;
   Bytes capacity_;
-  Bytes budget_;
+  Range budget_;
   std::vector<Entry> entries_;
 };
 

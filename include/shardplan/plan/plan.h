@@ -135,6 +135,8 @@ struct ActivationPlan {
   std::string binding;
   std::string flag;
   Bytes per_token;
+  // The peak is the sum of the fixed pieces and the binding phase.
+  std::vector<std::pair<std::string, Bytes>> fixed;
   std::vector<std::pair<std::string, Bytes>> phases;
 };
 

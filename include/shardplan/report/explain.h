@@ -35,7 +35,7 @@ struct Explanation {
 // the allocator rounds up are items of their own, so that the sum is what the ledger says.
 Explanation ExplanationOfWeights(const RankPlan& rank, const std::vector<WeightItem>& items);
 
-// Any account as its entries in the rank's ledger.
+// Any account as its entries in the rank's ledger, piece by piece where an entry has pieces.
 Explanation ExplanationOfAccount(const RankPlan& rank, Account account);
 
 std::string RenderExplanationTable(const Explanation& explanation, int width = 100);

@@ -74,7 +74,12 @@ NodeCommand MakeCommand(const Context& c, const std::string& model, const NodeFa
   if (c.sizes.dcp > 1) args.Flag("--decode-context-parallel-size", c.sizes.dcp);
   if (c.sizes.expert_parallel) args.Flag("--enable-expert-parallel");
   AddNodes(c, facts, &args);
-  args.Flag("--max-model-len", r.max_model_len);
+  // What fits is the engine's to find where it was asked to: its own measurement decides.
+  if (s.max_model_len_auto) {
+    args.Flag("--max-model-len", "auto");
+  } else {
+    args.Flag("--max-model-len", r.max_model_len);
+  }
   args.Flag("--max-num-seqs", r.max_num_seqs);
   args.Flag("--max-num-batched-tokens", r.max_num_batched_tokens);
   args.Flag("--gpu-memory-utilization", r.gpu_memory_utilization);

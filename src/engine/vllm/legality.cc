@@ -66,9 +66,13 @@ std::vector<Finding> CheckDivisibility(const Context& c) {
     if (c.arch->heads % tp != 0 && !problem.expert) break;
     if (!said.insert(problem.id).second) continue;
     std::string id = "layout." + problem.id.substr(problem.id.find('.') + 1);
-    error(std::move(id), fmt::format("{}: {}", problem.param, EngineWords(problem)));
+    std::string param = problem.param;
+    if (const size_t block = param.find("{B}"); block != std::string::npos) {
+      param.replace(block, 3, "*");
+    }
+    error(std::move(id), fmt::format("{}: {}", param, EngineWords(problem)));
   }
-  if (c.sizes.expert_parallel && c.arch->moe.experts < c.sizes.ep()) {
+  if (c.arch->moe.experts > 0 && c.sizes.expert_parallel && c.arch->moe.experts < c.sizes.ep()) {
     error("layout.experts", fmt::format("{} experts are fewer than the {} expert-parallel ranks",
                                         c.arch->moe.experts, c.sizes.ep()));
   }

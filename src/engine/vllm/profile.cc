@@ -221,7 +221,7 @@ Result<Profile> LoadProfile(const ConfigStore& store, std::string_view version,
   }
   if (*ParseVersion(*best) != *wanted) {
     const bool newer = best == &known.back();
-    findings->push_back({"engine.version", Severity::kNote,
+    findings->push_back({"engine.version", Severity::kWarning,
                          fmt::format("vllm@{}", Printable(version)),
                          fmt::format("{} profile for this version; the one of {} is used",
                                      newer ? "newer than every" : "no", *best),

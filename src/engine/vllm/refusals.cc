@@ -51,6 +51,11 @@ std::string FreeMemoryText(int64_t device, Bytes free, Bytes total, double utili
       device, FormatGib(free), FormatGib(total), utilization, FormatGib(requested));
 }
 
+bool GraphsNeedMoreBlocks(const Context& context, int64_t num_blocks) {
+  return context.arch->has_kind(AttentionKind::kKda) && !context.settings.enforce_eager &&
+         num_blocks > 0 && context.resolved.max_num_seqs > num_blocks;
+}
+
 std::string StateBlocksText(int64_t max_num_seqs, int64_t blocks) {
   return fmt::format(
       "max_num_seqs ({}) exceeds available Mamba cache blocks ({}). Each decode sequence requires "

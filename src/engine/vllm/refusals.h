@@ -26,7 +26,9 @@ std::optional<std::string> WindowRefusal(const KvLayout& layout, size_t stage, B
 std::string FreeMemoryText(int64_t device, Bytes free, Bytes total, double utilization,
                            Bytes requested);
 
-// config/compilation.py (d29f7f5c).
+// Whether full graphs of a model with state layers want more blocks than there are: one for every
+// sequence (config/compilation.py, d29f7f5c).
+bool GraphsNeedMoreBlocks(const Context& context, int64_t num_blocks);
 std::string StateBlocksText(int64_t max_num_seqs, int64_t blocks);
 
 }  // namespace shardplan::vllm

@@ -95,6 +95,12 @@ Status ResolveAttention(const Context& c, Resolved* r) {
                         : Backend{Is10x(c.gpu->capability) ? "FLASHINFER" : "FLASH_ATTN", 16};
   if (c.settings.attention_backend) {
     SHARDPLAN_ASSIGN_OR_RETURN(backend, FindBackend(*c.settings.attention_backend));
+    const bool for_mla = std::string_view(backend.name).find("MLA") != std::string_view::npos;
+    if (for_mla != mla) {
+      return Fail(ErrorCode::kUsage, std::string("--attention-backend ") + backend.name,
+                  mla ? "this model's latent attention needs one of the MLA backends"
+                      : "an MLA backend cannot run this model's attention");
+    }
   }
   r->attention_backend = backend.name;
   r->kernel_block = backend.block;
@@ -109,11 +115,17 @@ Status ResolveAttention(const Context& c, Resolved* r) {
 
 Status ResolveStateCache(const Context& c, Resolved* r, std::vector<Finding>* findings) {
   r->prefix_caching = c.settings.enable_prefix_caching.value_or(true);
-  if (!c.arch->has_kind(AttentionKind::kKda)) return {};
   std::string mode = c.settings.mamba_cache_mode.value_or("none");
   if (mode != "none" && mode != "align" && mode != "all") {
     return Fail(ErrorCode::kUsage, "--mamba-cache-mode " + Printable(mode),
                 "expected none, align or all");
+  }
+  if (!c.arch->has_kind(AttentionKind::kKda)) {
+    if (c.settings.mamba_cache_mode) {
+      findings->push_back({"kv.mamba_mode", Severity::kNote, "--mamba-cache-mode " + mode,
+                           "has no effect: this model keeps no state", ""});
+    }
+    return {};
   }
   if (!r->prefix_caching) {
     if (mode != "none") {
@@ -247,16 +259,20 @@ Result<Resolved> ResolveSettings(const Context& c, std::vector<OptionValue>* def
   }
 
   const std::string moe = s.moe_backend.value_or("auto");
-  r.moe_backend = moe == "auto" ? DefaultMoeBackend(*c.arch, c.gpu->capability) : moe;
+  static const std::set<std::string> backends = {"auto",    "triton",
+                                                 "cutlass", "deep_gemm",
+                                                 "marlin",  "flashinfer_trtllm",
+                                                 "humming", "flashinfer_cutlass"};
+  if (!backends.contains(moe)) {
+    return Fail(ErrorCode::kUsage, "--moe-backend " + Printable(moe),
+                "expected one of " + JoinWithOr({backends.begin(), backends.end()}));
+  }
   if (c.arch->moe.experts > 0) {
-    static const std::set<std::string> known = {"triton", "cutlass",           "deep_gemm",
-                                                "marlin", "flashinfer_trtllm", "flashinfer_cutlass",
-                                                "humming"};
-    if (!known.contains(r.moe_backend)) {
-      return Fail(ErrorCode::kUsage, "--moe-backend " + Printable(moe),
-                  "expected auto or one of " + JoinWithOr({known.begin(), known.end()}));
-    }
+    r.moe_backend = moe == "auto" ? DefaultMoeBackend(*c.arch, c.gpu->capability) : moe;
     if (!s.moe_backend) note("moe-backend", "auto (" + r.moe_backend + ")");
+  } else if (c.sizes.expert_parallel) {
+    findings->push_back({"layout.no_experts", Severity::kNote, "--enable-expert-parallel",
+                         "has no effect: this model has no routed experts", ""});
   }
   r.v2_runner = UsesV2(c);
 

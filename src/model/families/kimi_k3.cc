@@ -220,7 +220,16 @@ Result<ModelSpec> BuildKimiK3(ConfigReader& config, const Assumptions&) {
                 "mxfp4-pack-quantized is");
   }
   a.quantization = "mxfp4";
-  for (const ConfigReader* child : {&text, &linear, &vision, &quant}) config.Adopt(*child);
+  ConfigReader weights = quant.ObjectOr("config_groups").ObjectOr("group_0").ObjectOr("weights");
+  if (weights.IntOr("num_bits", 4, 4, 4) != 4 || weights.IntOr("group_size", 32, 32, 32) != 32) {
+    weights.Contradiction("num_bits", "expected 4 bits in groups of 32");
+  }
+  if (text.IntOr("moe_layer_freq", 1, 1, 1) != 1 || !text.BoolOr("latent_moe_use_norm", true)) {
+    text.Contradiction("latent_moe_use_norm", "expected true: the latent norm is always stored");
+  }
+  for (const ConfigReader* child : {&text, &linear, &vision, &quant, &weights}) {
+    config.Adopt(*child);
+  }
   if (!config.ok()) return tl::unexpected(config.error());
   if (a.moe.first_dense > layers) {
     text.Contradiction("first_k_dense_replace", "more dense layers than layers");

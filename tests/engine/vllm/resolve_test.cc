@@ -155,6 +155,35 @@ TEST(VllmResolve, RefusesWhatTheEngineWould) {
   }
 }
 
+TEST(VllmResolve, BackendsHaveToSuitTheAttention) {
+  VllmContext mla("deepseek-v3");
+  mla.context.settings.attention_backend = "FLASH_ATTN";
+  EXPECT_EQ(ErrorOf(&mla),
+            "--attention-backend FLASH_ATTN: this model's latent attention needs one of the MLA "
+            "backends");
+  VllmContext gqa("dense-70b");
+  gqa.context.settings.attention_backend = "FLASHMLA";
+  EXPECT_EQ(ErrorOf(&gqa),
+            "--attention-backend FLASHMLA: an MLA backend cannot run this model's attention");
+}
+
+TEST(VllmResolve, ChecksOptionsThatHaveNoEffectHere) {
+  VllmContext c("dense-70b");
+  c.context.settings.moe_backend = "junk";
+  EXPECT_EQ(ErrorOf(&c),
+            "--moe-backend junk: expected one of auto, cutlass, deep_gemm, flashinfer_cutlass, "
+            "flashinfer_trtllm, humming, marlin or triton");
+  c.context.settings.moe_backend.reset();
+  c.context.settings.mamba_cache_mode = "junk";
+  EXPECT_EQ(ErrorOf(&c), "--mamba-cache-mode junk: expected none, align or all");
+  c.context.settings.mamba_cache_mode = "align";
+  c.context.sizes.expert_parallel = true;
+  c.Resolve();
+  ASSERT_EQ(c.findings.size(), 2u);
+  EXPECT_EQ(c.findings[0].message, "has no effect: this model keeps no state");
+  EXPECT_EQ(c.findings[1].message, "has no effect: this model has no routed experts");
+}
+
 TEST(VllmResolve, AWindowBeyondTheModelIsAnError) {
   VllmContext c("dense-70b");
   c.context.settings.max_model_len = 200'000;

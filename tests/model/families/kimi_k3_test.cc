@@ -90,6 +90,18 @@ TEST(KimiK3, AbsurdValues) {
             "found 0");
 }
 
+TEST(KimiK3, ContradictoryQuantization) {
+  nlohmann::json config = ExampleConfig("kimi-k3");
+  config["text_config"]["quantization_config"]["config_groups"]["group_0"]["weights"]["num_bits"] =
+      8;
+  EXPECT_EQ(BuildError(config),
+            "config.json: text_config.quantization_config.config_groups.group_0.weights.num_bits: "
+            "expected an integer from 4 to 4, found 8");
+  EXPECT_EQ(ErrorWith({{"text_config", {{"latent_moe_use_norm", false}}}}),
+            "config.json: text_config.latent_moe_use_norm: expected true: the latent norm is "
+            "always stored");
+}
+
 TEST(KimiK3, OtherQuantizationFormatsAreNamed) {
   EXPECT_EQ(ErrorWith({{"text_config", {{"quantization_config", {{"format", "int-quantized"}}}}}}),
             "config.json: quantization format 'int-quantized' is not known for kimi-k3; "
