@@ -11,7 +11,7 @@ target_precompile_headers(test_headers PRIVATE
   <filesystem> <fstream> <map> <optional> <string> <vector>)
 function(shardplan_test_settings target)
   target_link_libraries(${target} PRIVATE shardplan_warnings GTest::gmock GTest::gtest_main
-    fmt::fmt nlohmann_json::nlohmann_json shardplan)
+    fmt::fmt nlohmann_json::nlohmann_json simdjson::simdjson shardplan)
   # With little optimization GCC 12 suspects the standard library's own strings.
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>
     $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>)

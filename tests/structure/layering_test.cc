@@ -182,6 +182,17 @@ TEST(SourceTest, NoFileIsLongerThan500Lines) {
   }
 }
 
+// The entry point has nothing to test that the golden runs do not.
+TEST(SourceTest, EverySourceHasItsTest) {
+  for (const SourceFile& file : SourceFiles()) {
+    if (!file.path.ends_with(".cc") || file.path == "src/cli/main.cc") continue;
+    const std::string stem =
+        file.path.substr(std::string_view("src/").size(), file.path.size() - 7);
+    const std::filesystem::path test = std::filesystem::path(SHARDPLAN_SOURCE) / "tests";
+    EXPECT_TRUE(std::filesystem::exists(test / (stem + "_test.cc"))) << file.path;
+  }
+}
+
 TEST(SourceTest, IncludeGuardsNameTheFile) {
   for (const SourceFile& file : SourceFiles()) {
     if (!file.path.ends_with(".h")) continue;
