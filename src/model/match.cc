@@ -210,9 +210,10 @@ void ReportOddities(const Matcher& matcher, const Unknown& unknown, const Unknow
   if (unknown.tensors > 0) {
     findings->push_back(
         {"model.unknown_tensors", Severity::kWarning, Printable(unknown.first),
-         fmt::format("{} tensors ({}) are not part of this architecture; they are counted in the "
-                     "files and loaded on no card",
-                     FormatCount(unknown.tensors), FormatAuto(unknown.bytes)),
+         fmt::format("{} ({}) {} not part of this architecture; counted in the files and loaded on "
+                     "no card",
+                     unknown.tensors == 1 ? "1 tensor" : FormatCount(unknown.tensors) + " tensors",
+                     FormatAuto(unknown.bytes), unknown.tensors == 1 ? "is" : "are"),
          "check that config.json belongs to these weights"});
   }
   if (leftover.tensors > 0) {

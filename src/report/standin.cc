@@ -20,7 +20,7 @@ std::string RenderStandInReport(const StandInReport& report, const std::string& 
                                    FormatAuto(report.file_bytes - report.payload_bytes))},
                       {"payload", "holes: reads as zeros, takes no room on disk"}},
                      100) +
-         fmt::format("Plan it: shardplan plan {} --gpu h200-141 --tp 8\n", ShellQuote(directory));
+         fmt::format("Plan it: shardplan plan {} --gpu ID --tp N\n", ShellQuote(directory));
 }
 
 }  // namespace shardplan

@@ -114,8 +114,8 @@ TEST(MatchHeaders, OddTensorsAreCountedAndToldOf) {
   EXPECT_EQ(report->findings[0].id, "model.unknown_tensors");
   EXPECT_EQ(report->findings[0].subject, "model.layers.99.mlp.gate.weight");
   EXPECT_EQ(report->findings[0].message,
-            "2 tensors (656 B) are not part of this architecture; they are counted in the files "
-            "and loaded on no card");
+            "2 tensors (656 B) are not part of this architecture; counted in the files and loaded "
+            "on no card");
   EXPECT_EQ(report->findings[1].id, "model.leftover_tensors");
   EXPECT_EQ(report->findings[2].id, "model.dtype_differs");
 }

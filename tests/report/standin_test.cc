@@ -13,7 +13,7 @@ TEST(StandInReportTest, SaysWhatAndWhereAndWhatNext) {
             "  tensors        497,220\n"
             "  apparent size  1,560,936,091,448 B = 1,453.735 GiB, of which 72.3 MiB are headers\n"
             "  payload        holes: reads as zeros, takes no room on disk\n"
-            "Plan it: shardplan plan '/tmp/my k3' --gpu h200-141 --tp 8\n");
+            "Plan it: shardplan plan '/tmp/my k3' --gpu ID --tp N\n");
 }
 
 }  // namespace

@@ -1,5 +1,9 @@
 #include "model/families/decoder_parts.h"
 
+#include <utility>
+
+#include "shardplan/base/file.h"
+
 namespace shardplan::families {
 
 int64_t ReadDecoder(ConfigReader& config, Architecture* a) {
@@ -39,6 +43,14 @@ void ReadGqa(ConfigReader& config, int64_t layers, Architecture* a) {
   a->rotary = ReadRotary(config, config.DimOr("rotary_dim", partial), a->max_positions);
 }
 
+tl::unexpected<Error> UnknownQuantization(const ConfigReader& config, std::string_view method,
+                                          std::string_view family, std::string fix) {
+  const std::string what = method.empty() ? "a quantization_config without a quant_method"
+                                          : "quantization method '" + Printable(method, 40) + "'";
+  return Fail(ErrorCode::kUnsupported, config.subject(),
+              what + " is not known for " + std::string(family), std::move(fix));
+}
+
 Result<QuantFormat> ReadFp8Blocks(ConfigReader& config, std::string_view family, Architecture* a) {
   if (!config.Has("quantization_config")) return QuantFormat{};
   ConfigReader q = config.Object("quantization_config");
@@ -48,9 +60,8 @@ Result<QuantFormat> ReadFp8Blocks(ConfigReader& config, std::string_view family,
   config.Adopt(q);
   if (!config.ok()) return tl::unexpected(config.error());
   if (method != "fp8" || block.size() != 2) {
-    return Fail(ErrorCode::kUnsupported, config.subject(),
-                "quantization method '" + method + "' is not known for " + std::string(family),
-                "fp8 with a weight_block_size of two numbers is");
+    return UnknownQuantization(config, method, family,
+                               "fp8 with a weight_block_size of two numbers is");
   }
   a->quantization = "fp8";
   return QuantFormat{QuantScheme::kFp8Block, block[0], block[1]};

@@ -21,6 +21,10 @@ void ReadGqa(ConfigReader& config, int64_t layers, Architecture* arch);
 // The rotary table of `dim`, from rope_scaling.
 Rotary ReadRotary(ConfigReader& config, int64_t dim, int64_t positions);
 
+// The error for a quantization method that `family` is not known with; `method` may be empty.
+tl::unexpected<Error> UnknownQuantization(const ConfigReader& config, std::string_view method,
+                                          std::string_view family, std::string fix);
+
 // quantization_config of the method fp8 with blocks, or plain where there is none; anything else is
 // kUnsupported, named for `family`. Sets arch->quantization.
 Result<QuantFormat> ReadFp8Blocks(ConfigReader& config, std::string_view family,

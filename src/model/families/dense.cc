@@ -25,10 +25,8 @@ Result<ModelSpec> BuildDense(ConfigReader& config, const Assumptions& assumption
   }
   if (config.Has("quantization_config")) {
     ConfigReader q = config.Object("quantization_config");
-    return Fail(ErrorCode::kUnsupported, config.subject(),
-                "quantization method '" + q.StringOr("quant_method", "") +
-                    "' is not known for dense models",
-                "the unquantized checkpoint can be planned");
+    return UnknownQuantization(config, q.StringOr("quant_method", ""), "dense models",
+                               "the unquantized checkpoint can be planned");
   }
   if (!config.ok()) return tl::unexpected(config.error());
 

@@ -49,6 +49,9 @@ TEST(DecoderParts, Fp8BlocksOrNothing) {
   EXPECT_EQ(families::ReadFp8Blocks(other, "x", &arch).error().ToString(),
             "config.json: quantization method 'gptq' is not known for x; fp8 with a "
             "weight_block_size of two numbers is");
+  EXPECT_EQ(
+      families::UnknownQuantization(other, "", "y", "do that").value().ToString(),
+      "config.json: a quantization_config without a quant_method is not known for y; do that");
 }
 
 TEST(DecoderParts, EngineScalesOfFp8AttentionAreNotStored) {
