@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <string_view>
+
 #include "model/config_reader.h"
 #include "model/match.h"
 #include "shardplan/base/file.h"
@@ -28,6 +33,28 @@ Status CheckQuantSidecar(const std::string& path) {
   return Fail(ErrorCode::kUnsupported, subject,
               fmt::format("quantization '{}' is not known", Printable(method)),
               "plan the unquantized checkpoint, or one in FP8 blocks or MXFP4");
+}
+
+// A word of the model's name that says how it is quantized, as written; empty for none. The name is
+// the config's own, or its directory's.
+std::string QuantizationInName(const Inventory& inventory) {
+  std::string name = BaseName(inventory.config_path);
+  if (name == "config.json") name = BaseName(inventory.directory);
+  constexpr std::string_view kWords[] = {"fp8",  "fp4",  "nvfp4", "mxfp4", "awq",  "gptq", "int4",
+                                         "int8", "4bit", "8bit",  "w4a16", "w8a8", "w8a16"};
+  std::string word;
+  std::string lower;
+  for (const char c : name + ".") {
+    if (std::isalnum(static_cast<unsigned char>(c))) {
+      word += c;
+      lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      continue;
+    }
+    if (std::find(std::begin(kWords), std::end(kWords), lower) != std::end(kWords)) return word;
+    word.clear();
+    lower.clear();
+  }
+  return "";
 }
 
 void DropAbsentRows(const std::vector<bool>& present, const Architecture& arch, Model* model) {
@@ -106,6 +133,14 @@ Result<Model> LoadModel(const std::string& path, const Assumptions& assumptions,
            "no shard headers here: names, dtypes and shapes are derived from the config by the "
            "family's rules",
            "plan the downloaded directory to have them read from the headers"});
+      const std::string word = QuantizationInName(inventory);
+      if (!word.empty() && model.arch.quantization.empty()) {
+        model.findings.push_back(
+            {"model.quantization_unknown", Severity::kWarning, Printable(path),
+             fmt::format("the name says {} and the config says nothing of it: planned unquantized",
+                         word),
+             "put the model's hf_quant_config.json beside the config, or plan the checkpoint"});
+      }
     }
   } catch (const SizeOverflow&) {
     return Fail(ErrorCode::kInvalidInput, Printable(path),

@@ -116,6 +116,30 @@ TEST(LoadModel, AQuantizationBesideTheConfigIsNotOverlooked) {
   EXPECT_TRUE(LoadModel(dir.Path("m")).has_value());
 }
 
+TEST(LoadModel, ANameThatSaysMoreThanTheConfig) {
+  TempDir dir;
+  const std::string config = TinyDense().dump();
+  for (const std::string name :
+       {"a_NVFP4/config.json", "Model-7B_AWQ.json", "m-fp8-dynamic.json"}) {
+    dir.Write(name, config);
+    const auto model = LoadModel(dir.Path(name));
+    ASSERT_TRUE(model.has_value()) << name;
+    EXPECT_TRUE(HasFinding(*model, "model.quantization_unknown")) << name;
+  }
+  for (const std::string name : {"Model-BF16/config.json", "fp80.json", "a/config.json"}) {
+    dir.Write(name, config);
+    const auto model = LoadModel(dir.Path(name));
+    ASSERT_TRUE(model.has_value()) << name;
+    EXPECT_FALSE(HasFinding(*model, "model.quantization_unknown")) << name;
+  }
+  // The headers tell what a name can only claim.
+  WriteTiny(TinyDense(), dir.Path("full-FP8"));
+  EXPECT_FALSE(HasFinding(*LoadModel(dir.Path("full-FP8")), "model.quantization_unknown"));
+  nlohmann::json fp8 = TinyDeepseek();
+  dir.Write("deepseek-FP8.json", fp8.dump());
+  EXPECT_FALSE(HasFinding(*LoadModel(dir.Path("deepseek-FP8.json")), "model.quantization_unknown"));
+}
+
 TEST(LoadModel, ConfigOfAnotherModel) {
   TempDir dir;
   WriteTiny(TinyDense(), dir.Path("m"));

@@ -1,7 +1,7 @@
-// Dense decoders with grouped-query attention: Llama, Qwen2 and Qwen3.
+// Dense decoders with grouped-query attention: Llama, Mistral, Qwen2 and Qwen3; BF16 or FP8 blocks.
 //
 // Names are the published checkpoints'; fused parameters and order are vLLM's
-// (model_executor/models/{llama,qwen2,qwen3}.py, v0.28).
+// (model_executor/models/{llama,mistral,qwen2,qwen3}.py, v0.28).
 #include "model/families/decoder_parts.h"
 
 namespace shardplan::families {
@@ -23,11 +23,14 @@ Result<ModelSpec> BuildDense(ConfigReader& config, const Assumptions& assumption
     return Fail(ErrorCode::kUnsupported, config.subject(),
                 "use_sliding_window: sliding-window layers are not modelled for this family");
   }
-  if (config.Has("quantization_config")) {
-    ConfigReader q = config.Object("quantization_config");
-    return UnknownQuantization(config, q.StringOr("quant_method", ""), "dense models",
-                               "the unquantized checkpoint can be planned");
+  // Mistral's own key says it alone; the others have a switch beside it, and it is off.
+  if (a.name == "MistralForCausalLM" && config.Has("sliding_window")) {
+    return Fail(ErrorCode::kUnsupported, config.subject(),
+                "sliding_window: sliding-window layers are not modelled for this family");
   }
+  SHARDPLAN_ASSIGN_OR_RETURN(QuantFormat quant, ReadFp8Blocks(config, "dense models", &a));
+  if (qwen3) quant.scale_dtype = DType::kBF16;
+  attention.quant = quant;
   if (!config.ok()) return tl::unexpected(config.error());
 
   spec.table.layer_prefix = "model.layers.{L}.";
@@ -44,7 +47,7 @@ Result<ModelSpec> BuildDense(ConfigReader& config, const Assumptions& assumption
     row.optional = true;
   }
   AddGatedMlp(t, p + "mlp.", "mlp.", Role::kDenseMlp, Split::kColumn, Split::kRow, a.hidden,
-              a.dense_intermediate, {}, mlp_bias);
+              a.dense_intermediate, quant, mlp_bias);
   AddLayerNorms(t, p, a.hidden);
   AddHead(t, a);
   return spec;

@@ -47,6 +47,19 @@ TEST(Dense, HeadDimensionMayBeItsOwn) {
   EXPECT_EQ(Find(Build(config), "q_proj")->shape, (Shape{160, 64}));
 }
 
+TEST(Dense, Fp8BlocksCoverTheProjections) {
+  nlohmann::json config = Small("Qwen3ForCausalLM");
+  config["quantization_config"] = {{"quant_method", "fp8"}, {"weight_block_size", {16, 16}}};
+  const ModelSpec spec = Build(config);
+  for (const char* name : {"q_proj", "v_proj", "o_proj", "gate_proj", "down_proj"}) {
+    EXPECT_EQ(Find(spec, name)->quant.scheme, QuantScheme::kFp8Block) << name;
+  }
+  EXPECT_EQ(Find(spec, "q_norm.weight")->quant.scheme, QuantScheme::kPlain);
+  EXPECT_EQ(Find(spec, "lm_head.weight")->quant.scheme, QuantScheme::kPlain);
+  // Qwen stores its scales in BF16.
+  EXPECT_EQ(Find(spec, "o_proj")->quant.scale_dtype, DType::kBF16);
+}
+
 TEST(Dense, Contradictions) {
   nlohmann::json config = Small("LlamaForCausalLM");
   config["num_attention_heads"] = 5;
@@ -65,8 +78,12 @@ TEST(Dense, Contradictions) {
   config = Small("LlamaForCausalLM");
   config["quantization_config"] = {{"quant_method", "gptq"}};
   EXPECT_EQ(BuildError(config),
-            "config.json: quantization method 'gptq' is not known for dense models; the "
-            "unquantized checkpoint can be planned");
+            "config.json: quantization method 'gptq' is not known for dense models; fp8 with a "
+            "weight_block_size of two numbers is");
+  config = Small("MistralForCausalLM");
+  config["sliding_window"] = 4096;
+  EXPECT_EQ(BuildError(config),
+            "config.json: sliding_window: sliding-window layers are not modelled for this family");
   config = Small("LlamaForCausalLM");
   config["torch_dtype"] = "int8";
   EXPECT_EQ(BuildError(config), "config.json: torch_dtype: expected bfloat16, float16 or float32");
