@@ -23,8 +23,8 @@ struct Family {
 const std::vector<Family>& Registry() {
   static const std::vector<Family> registry = {
       {{"deepseek-v3",
-        {"DeepseekV3ForCausalLM"},
-        "DeepSeek-V3, R1, V3.1; Kimi-K2 (MLA, FP8 blocks, MTP)"},
+        {"DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM"},
+        "DeepSeek-V2, V3, R1, V3.1; Kimi-K2 (MLA, FP8 blocks, MTP)"},
        families::BuildDeepseekV3},
       {{"dense",
         {"LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"},

@@ -1,5 +1,5 @@
-// DeepSeek-V3, R1, V3.1 and Kimi-K2: multi-head latent attention, a mixture of experts with shared
-// experts, FP8 in 128 × 128 blocks, multi-token-prediction layers after the stack.
+// DeepSeek-V2, V3, R1, V3.1 and Kimi-K2: multi-head latent attention, a mixture of experts with
+// shared experts, FP8 in 128 × 128 blocks, multi-token-prediction layers after the stack.
 //
 // Names and dtypes are the published checkpoints' (DeepSeek-V3: 91,991 tensors, 684,531,386,000
 // elements); fused parameters and order are vLLM's (model_executor/models/deepseek_v2.py, v0.28).
@@ -18,9 +18,6 @@ void AddMla(TableBuilder& t, const std::string& p, const Architecture& a, QuantF
   if (m.q_lora_rank > 0) {
     down = "self_attn.fused_qkv_a_proj";
     t.Linear(attn + "q_a_proj", down, kRole, Split::kReplicated, m.q_lora_rank, a.hidden, quant);
-  } else {
-    t.Linear(attn + "q_proj", "self_attn.q_proj", kRole, Split::kColumn, a.heads * a.head_dim,
-             a.hidden, quant);
   }
   t.Linear(attn + "kv_a_proj_with_mqa", down, kRole, Split::kReplicated, m.latent_width(), a.hidden,
            quant);
@@ -28,6 +25,9 @@ void AddMla(TableBuilder& t, const std::string& p, const Architecture& a, QuantF
     t.Norm(attn + "q_a_layernorm", "self_attn.q_a_layernorm", m.q_lora_rank, kRole);
     t.Linear(attn + "q_b_proj", "self_attn.q_b_proj", kRole, Split::kColumn, a.heads * a.head_dim,
              m.q_lora_rank, quant);
+  } else {
+    t.Linear(attn + "q_proj", "self_attn.q_proj", kRole, Split::kColumn, a.heads * a.head_dim,
+             a.hidden, quant);
   }
   t.Norm(attn + "kv_a_layernorm", "self_attn.kv_a_layernorm", m.kv_lora_rank, kRole);
   t.Linear(attn + "kv_b_proj", "self_attn.kv_b_proj", kRole, Split::kColumn,
@@ -43,12 +43,16 @@ void AddMla(TableBuilder& t, const std::string& p, const Architecture& a, QuantF
   }
 }
 
-void AddMoe(TableBuilder& t, const std::string& p, const Architecture& a, QuantFormat quant) {
+// A router with a bias balances without an auxiliary loss ("noaux_tc").
+void AddMoe(TableBuilder& t, const std::string& p, const Architecture& a, QuantFormat quant,
+            bool has_bias) {
   t.Linear(p + "mlp.gate", "mlp.gate", Role::kRouter, Split::kReplicated, a.moe.experts, a.hidden);
-  ModuleRow& bias =
-      t.Tensor(p + "mlp.gate.e_score_correction_bias", "mlp.gate.e_score_correction_bias",
-               Role::kRouter, Split::kReplicated, Shape{a.moe.experts});
-  bias.dtype = bias.device_dtype = DType::kF32;
+  if (has_bias) {
+    ModuleRow& bias =
+        t.Tensor(p + "mlp.gate.e_score_correction_bias", "mlp.gate.e_score_correction_bias",
+                 Role::kRouter, Split::kReplicated, Shape{a.moe.experts});
+    bias.dtype = bias.device_dtype = DType::kF32;
+  }
   if (a.moe.shared_intermediate > 0) {
     AddGatedMlp(t, p + "mlp.shared_experts.", "mlp.shared_experts.", Role::kSharedExpert,
                 Split::kSharedColumn, Split::kSharedRow, a.hidden, a.moe.shared_intermediate,
@@ -84,6 +88,9 @@ Result<ModelSpec> BuildDeepseekV3(ConfigReader& config, const Assumptions& assum
   if (config.IntOr("moe_layer_freq", 1, kMaxLayers, 1) != 1) {
     config.Contradiction("moe_layer_freq", "expected 1: every layer after the dense ones is MoE");
   }
+  const bool has_bias =
+      config.StringOr("topk_method", a.name == "DeepseekV2ForCausalLM" ? "greedy" : "noaux_tc") ==
+      "noaux_tc";
   SHARDPLAN_ASSIGN_OR_RETURN(const QuantFormat quant, ReadFp8Blocks(config, "deepseek-v3", &a));
   if (!config.ok()) return tl::unexpected(config.error());
 
@@ -100,7 +107,7 @@ Result<ModelSpec> BuildDeepseekV3(ConfigReader& config, const Assumptions& assum
   }
   if (a.moe.first_dense < layers) {
     t.In(LayerSet::Range(a.moe.first_dense, layers));
-    AddMoe(t, p, a, quant);
+    AddMoe(t, p, a, quant, has_bias);
   }
   t.In(LayerSet::Range(0, layers));
   AddLayerNorms(t, p, a.hidden);
@@ -109,7 +116,7 @@ Result<ModelSpec> BuildDeepseekV3(ConfigReader& config, const Assumptions& assum
     t.In(LayerSet::Range(layers, layers + a.mtp_layers)).AsDraft(true);
     AddDraftParts(t, p, a, assumptions.mtp_embed.value_or(true));
     AddMla(t, p, a, quant, assumptions);
-    AddMoe(t, p, a, quant);
+    AddMoe(t, p, a, quant, has_bias);
     AddLayerNorms(t, p, a.hidden);
   }
   return spec;

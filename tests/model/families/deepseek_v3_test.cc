@@ -60,6 +60,25 @@ TEST(DeepseekV3, KimiK2IsTheSameCodeWithOtherNumbers) {
   EXPECT_EQ(a.mtp_layers, 0);
 }
 
+TEST(DeepseekV3, TheBiasOfTheRouterDependsOnItsMethod) {
+  const auto has_bias = [](const nlohmann::json& config) {
+    for (const ModuleRow& row : Build(config).table.rows) {
+      if (row.name.ends_with("e_score_correction_bias")) return true;
+    }
+    return false;
+  };
+  nlohmann::json config = ExampleConfig("deepseek-v3");
+  EXPECT_TRUE(has_bias(config));
+  config.erase("topk_method");
+  EXPECT_TRUE(has_bias(config));
+  config["topk_method"] = "greedy";
+  EXPECT_FALSE(has_bias(config));
+  config = ExampleConfig("deepseek-ai__DeepSeek-V2-Lite");
+  EXPECT_FALSE(has_bias(config));
+  config.erase("topk_method");
+  EXPECT_FALSE(has_bias(config));
+}
+
 TEST(DeepseekV3, UnquantizedCheckpointsHaveNoScales) {
   nlohmann::json config = ExampleConfig("deepseek-v3");
   config.erase("quantization_config");
