@@ -67,6 +67,15 @@ Result<QuantFormat> ReadFp8Blocks(ConfigReader& config, std::string_view family,
   return QuantFormat{QuantScheme::kFp8Block, block[0], block[1]};
 }
 
+void ReadExperts(ConfigReader& config, std::string_view experts_key,
+                 std::string_view intermediate_key, int64_t layers, Architecture* a) {
+  constexpr std::string_view kTopK = "num_experts_per_tok";
+  a->moe.experts = config.Int(experts_key, 1, 100'000);
+  a->moe.top_k = config.Int(kTopK, 1, 100'000);
+  a->moe.intermediate = config.Dim(intermediate_key);
+  CheckMoe(config, kTopK, layers, a->moe);
+}
+
 void CheckMoe(ConfigReader& config, std::string_view top_k_key, int64_t layers,
               const MoeShape& moe) {
   if (moe.first_dense > layers) {

@@ -30,6 +30,10 @@ tl::unexpected<Error> UnknownQuantization(const ConfigReader& config, std::strin
 Result<QuantFormat> ReadFp8Blocks(ConfigReader& config, std::string_view family,
                                   Architecture* arch);
 
+// The routed experts of arch->moe, from the keys that families name differently; checked.
+void ReadExperts(ConfigReader& config, std::string_view experts_key,
+                 std::string_view intermediate_key, int64_t layers, Architecture* arch);
+
 // Contradictions of a mixture: more experts a token than experts, more dense layers than layers.
 void CheckMoe(ConfigReader& config, std::string_view top_k_key, int64_t layers,
               const MoeShape& moe);

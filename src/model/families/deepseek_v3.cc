@@ -78,13 +78,10 @@ Result<ModelSpec> BuildDeepseekV3(ConfigReader& config, const Assumptions& assum
   a.v_head_dim = a.mla.v_head_dim;
   a.rotary = ReadRotary(config, a.mla.rope_head_dim, a.max_positions);
   a.attention.assign(static_cast<size_t>(layers), AttentionKind::kMla);
-  a.moe.experts = config.Int("n_routed_experts", 1, 100'000);
-  a.moe.top_k = config.Int("num_experts_per_tok", 1, 100'000);
-  a.moe.intermediate = config.Dim("moe_intermediate_size");
+  a.moe.first_dense = config.Int("first_k_dense_replace", 0, kMaxLayers);
+  ReadExperts(config, "n_routed_experts", "moe_intermediate_size", layers, &a);
   a.moe.shared_experts = config.IntOr("n_shared_experts", 0, 1024, 0);
   a.moe.shared_intermediate = a.moe.intermediate * a.moe.shared_experts;
-  a.moe.first_dense = config.Int("first_k_dense_replace", 0, kMaxLayers);
-  CheckMoe(config, "num_experts_per_tok", layers, a.moe);
   if (config.IntOr("moe_layer_freq", 1, kMaxLayers, 1) != 1) {
     config.Contradiction("moe_layer_freq", "expected 1: every layer after the dense ones is MoE");
   }

@@ -31,13 +31,10 @@ Result<ModelSpec> BuildGlm4Moe(ConfigReader& config, const Assumptions& assumpti
   ReadGqa(config, layers, &a);
   a.dense_intermediate = config.Dim("intermediate_size");
   a.mtp_layers = config.IntOr("num_nextn_predict_layers", 0, 64, 0);
-  a.moe.experts = config.Int("n_routed_experts", 1, 100'000);
-  a.moe.top_k = config.Int("num_experts_per_tok", 1, 100'000);
-  a.moe.intermediate = config.Dim("moe_intermediate_size");
+  a.moe.first_dense = config.Int("first_k_dense_replace", 0, kMaxLayers);
+  ReadExperts(config, "n_routed_experts", "moe_intermediate_size", layers, &a);
   a.moe.shared_experts = config.Int("n_shared_experts", 1, 1024);
   a.moe.shared_intermediate = a.moe.intermediate * a.moe.shared_experts;
-  a.moe.first_dense = config.Int("first_k_dense_replace", 0, kMaxLayers);
-  CheckMoe(config, "num_experts_per_tok", layers, a.moe);
   GqaOptions attention;
   attention.qkv_bias = config.BoolOr("attention_bias", false);
   if (config.BoolOr("use_qk_norm", false)) attention.q_norm = attention.k_norm = a.head_dim;

@@ -12,10 +12,7 @@ Result<ModelSpec> BuildMinimaxM2(ConfigReader& config, const Assumptions&) {
   Architecture& a = spec.arch;
   const int64_t layers = ReadDecoder(config, &a);
   ReadGqa(config, layers, &a);
-  a.moe.experts = config.Int("num_local_experts", 1, 100'000);
-  a.moe.top_k = config.Int("num_experts_per_tok", 1, 100'000);
-  a.moe.intermediate = config.Dim("intermediate_size");
-  CheckMoe(config, "num_experts_per_tok", layers, a.moe);
+  ReadExperts(config, "num_local_experts", "intermediate_size", layers, &a);
   if (config.IntOr("shared_intermediate_size", 0, 1 << 24, 0) != 0) {
     config.Contradiction("shared_intermediate_size", "expected 0: no shared expert is modelled");
   }

@@ -11,10 +11,7 @@ Result<ModelSpec> BuildMixtral(ConfigReader& config, const Assumptions&) {
   Architecture& a = spec.arch;
   const int64_t layers = ReadDecoder(config, &a);
   ReadGqa(config, layers, &a);
-  a.moe.experts = config.Int("num_local_experts", 1, 100'000);
-  a.moe.top_k = config.Int("num_experts_per_tok", 1, 100'000);
-  a.moe.intermediate = config.Dim("intermediate_size");
-  CheckMoe(config, "num_experts_per_tok", layers, a.moe);
+  ReadExperts(config, "num_local_experts", "intermediate_size", layers, &a);
   if (config.Has("sliding_window")) {
     config.Contradiction("sliding_window", "sliding-window layers are not modelled");
   }

@@ -13,10 +13,7 @@ Result<ModelSpec> BuildQwen3Moe(ConfigReader& config, const Assumptions&) {
   const int64_t layers = ReadDecoder(config, &a);
   ReadGqa(config, layers, &a);
   a.dense_intermediate = config.DimOr("intermediate_size", 0);
-  a.moe.experts = config.Int("num_experts", 1, 100'000);
-  a.moe.top_k = config.Int("num_experts_per_tok", 1, 100'000);
-  a.moe.intermediate = config.Dim("moe_intermediate_size");
-  CheckMoe(config, "num_experts_per_tok", layers, a.moe);
+  ReadExperts(config, "num_experts", "moe_intermediate_size", layers, &a);
   if (config.IntOr("decoder_sparse_step", 1, kMaxLayers, 1) != 1) {
     config.Contradiction("decoder_sparse_step", "expected 1: every layer is a mixture");
   }
