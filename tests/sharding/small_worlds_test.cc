@@ -88,6 +88,7 @@ std::map<Role, int64_t> Naive(const ModelSpec& spec, const World& world, const S
   const bool first = seat.stage == 0;
   const bool last = seat.stage + 1 == world.sizes.pp;
   for (const ModuleRow& row : spec.table.rows) {
+    if (!row.stored) continue;  // the engine's own scales
     int64_t copies = 0;
     if (row.placement == Placement::kLayers) {
       copies = row.layers.CountIn(range.first, range.end());
@@ -217,6 +218,14 @@ void CheckEveryLayout(const nlohmann::json& config) {
 
 TEST(SmallWorlds, Dense) { CheckEveryLayout(testing_support::TinyDense()); }
 TEST(SmallWorlds, Qwen3Moe) { CheckEveryLayout(testing_support::TinyQwen3Moe()); }
+TEST(SmallWorlds, Glm4Moe) { CheckEveryLayout(testing_support::TinyGlm4Moe()); }
+TEST(SmallWorlds, MinimaxM2) { CheckEveryLayout(testing_support::TinyMinimaxM2()); }
+TEST(SmallWorlds, Mixtral) { CheckEveryLayout(testing_support::TinyMixtral()); }
+TEST(SmallWorlds, DenseInFp8Blocks) {
+  nlohmann::json config = testing_support::TinyDense();
+  config["quantization_config"] = {{"quant_method", "fp8"}, {"weight_block_size", {4, 4}}};
+  CheckEveryLayout(config);
+}
 TEST(SmallWorlds, DeepseekV3) { CheckEveryLayout(testing_support::TinyDeepseek()); }
 
 TEST(SmallWorlds, KimiK3) {

@@ -49,6 +49,37 @@ inline nlohmann::json TinyQwen3Moe() {
   return config;
 }
 
+// A dense layer first, a shared expert, and a draft layer.
+inline nlohmann::json TinyGlm4Moe() {
+  nlohmann::json config = DenseConfig("Glm4MoeForCausalLM", 32, 64, 4, 8, 2, 130);
+  config.update({{"head_dim", 8},
+                 {"attention_bias", true},
+                 {"use_qk_norm", true},
+                 {"n_routed_experts", 12},
+                 {"n_shared_experts", 1},
+                 {"num_experts_per_tok", 2},
+                 {"moe_intermediate_size", 24},
+                 {"first_k_dense_replace", 1},
+                 {"num_nextn_predict_layers", 1}});
+  return config;
+}
+
+// Norms over all heads, an FP32 router with a bias.
+inline nlohmann::json TinyMinimaxM2() {
+  nlohmann::json config = DenseConfig("MiniMaxM2ForCausalLM", 32, 48, 4, 8, 2, 130);
+  config.update({{"head_dim", 8},
+                 {"num_local_experts", 12},
+                 {"num_experts_per_tok", 2},
+                 {"use_qk_norm", true}});
+  return config;
+}
+
+inline nlohmann::json TinyMixtral() {
+  nlohmann::json config = DenseConfig("MixtralForCausalLM", 32, 48, 4, 8, 2, 130);
+  config.update({{"num_local_experts", 8}, {"num_experts_per_tok", 2}});
+  return config;
+}
+
 inline nlohmann::json TinyKimiK3() {
   nlohmann::json text = {{"hidden_size", 64},
                          {"intermediate_size", 96},
