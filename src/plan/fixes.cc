@@ -68,8 +68,11 @@ std::optional<Deployment> LargestFittingWindow(const Environment& env,
     return !Fits(env, changed);
   };
   const int64_t high = now->window.max_model_len;
-  if (high < 2 || too_long(1)) return std::nullopt;
-  changed.settings.max_model_len = Smallest(1, high, too_long) - 1;
+  // A window holds the output that was asked for and a token of input.
+  const int64_t low = std::max(deployment.output_tokens.value_or(0) + 1,
+                               std::max<int64_t>(1, deployment.typical_tokens.value_or(1)));
+  if (high <= low || too_long(low)) return std::nullopt;
+  changed.settings.max_model_len = Smallest(low, high, too_long) - 1;
   return changed;
 }
 

@@ -17,7 +17,8 @@ namespace shardplan {
 std::optional<Deployment> SmallestOffload(const Environment& environment,
                                           const Deployment& deployment);
 
-// Largest window (whole tokens) with which it fits; nothing when not even one token does.
+// Largest window (whole tokens) with which it fits and that holds the output and typical tokens of
+// the request; nothing when none does.
 std::optional<Deployment> LargestFittingWindow(const Environment& environment,
                                                const Deployment& deployment);
 

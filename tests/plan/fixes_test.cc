@@ -48,6 +48,30 @@ TEST(Fixes, LargestWindowIsTheLastThatFits) {
   EXPECT_EQ(Evaluate(model, at).verdict, Verdict::kDoesNotFit);
 }
 
+TEST(Fixes, AWindowHoldsTheOutputThatWasAskedFor) {
+  const Model& model = ExampleFromConfig("dense-70b");
+  Deployment d;
+  d.gpu = "h100-80-sxm";
+  d.sizes.tp = 2;
+  d.settings.max_num_seqs = 8;
+  const auto any = LargestFittingWindow(EnvironmentFor(model, d), d);
+  ASSERT_TRUE(any.has_value());
+  const int64_t largest = *any->settings.max_model_len;
+  for (const int64_t output : {int64_t{1}, largest - 1}) {
+    d.output_tokens = output;
+    const auto fix = LargestFittingWindow(EnvironmentFor(model, d), d);
+    ASSERT_TRUE(fix.has_value()) << output;
+    EXPECT_EQ(fix->settings.max_model_len, largest) << output;
+  }
+  d.output_tokens = largest;
+  EXPECT_FALSE(LargestFittingWindow(EnvironmentFor(model, d), d).has_value());
+  d.output_tokens.reset();
+  d.typical_tokens = largest;
+  EXPECT_TRUE(LargestFittingWindow(EnvironmentFor(model, d), d).has_value());
+  d.typical_tokens = largest + 1;
+  EXPECT_FALSE(LargestFittingWindow(EnvironmentFor(model, d), d).has_value());
+}
+
 TEST(Fixes, NoWindowMendsWeightsThatDoNotFit) {
   const Deployment d = WithoutOffload();
   EXPECT_FALSE(
