@@ -73,7 +73,7 @@ std::string RenderGpus(const std::vector<GpuSpec>& gpus, Format format, int widt
   }
   using enum Align;
   TextTable table({kLeft, kRight, kRight, kLeft, kLeft}, 0);
-  table.AddRow({"id", "card", "CUDA sees", "known by", "name (and other ids)"});
+  table.AddRow({"id", "card", "CUDA sees", "which is", "name (and other ids)"});
   for (const GpuSpec& gpu : gpus) {
     std::string name = Printable(gpu.name);
     if (!gpu.aliases.empty()) {
@@ -81,8 +81,7 @@ std::string RenderGpus(const std::vector<GpuSpec>& gpus, Format format, int widt
     }
     table.AddRow({Printable(gpu.id), FormatMiB(gpu.device_total.bytes.central),
                   FormatGiB(gpu.cuda_visible.bytes.central),
-                  std::string(ToString(Softer(gpu.device_total.basis, gpu.cuda_visible.basis))),
-                  std::move(name)});
+                  std::string(ToString(gpu.cuda_visible.basis)), std::move(name)});
   }
   return RenderTable(table, width);
 }

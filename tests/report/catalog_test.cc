@@ -28,8 +28,8 @@ GpuSpec Toy() {
 
 TEST(CatalogTest, Gpus) {
   EXPECT_EQ(RenderGpus({Toy()}, Format::kTable),
-            "id            card   CUDA sees  known by  name (and other ids)\n"
-            "toy-16  16,384 MiB  15.000 GiB  measured  Toy 16 (toy)\n");
+            "id            card   CUDA sees  which is  name (and other ids)\n"
+            "toy-16  16,384 MiB  15.000 GiB  derived   Toy 16 (toy)\n");
   const Json d = Json::parse(RenderGpus({Toy()}, Format::kJson));
   EXPECT_EQ(d["schema_version"], 1);
   const Json& gpu = d["gpus"][0];
