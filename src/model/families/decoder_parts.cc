@@ -76,6 +76,17 @@ void ReadExperts(ConfigReader& config, std::string_view experts_key,
   CheckMoe(config, kTopK, layers, a->moe);
 }
 
+void ReadDenseThenMoe(ConfigReader& config, int64_t layers, int64_t least_shared, Architecture* a) {
+  constexpr std::string_view kShared = "n_shared_experts";
+  a->dense_intermediate = config.Dim("intermediate_size");
+  a->mtp_layers = config.IntOr("num_nextn_predict_layers", 0, 64, 0);
+  a->moe.first_dense = config.Int("first_k_dense_replace", 0, kMaxLayers);
+  ReadExperts(config, "n_routed_experts", "moe_intermediate_size", layers, a);
+  a->moe.shared_experts = least_shared > 0 ? config.Int(kShared, least_shared, 1024)
+                                           : config.IntOr(kShared, 0, 1024, 0);
+  a->moe.shared_intermediate = a->moe.intermediate * a->moe.shared_experts;
+}
+
 void CheckMoe(ConfigReader& config, std::string_view top_k_key, int64_t layers,
               const MoeShape& moe) {
   if (moe.first_dense > layers) {
@@ -152,6 +163,41 @@ void AddExperts(TableBuilder& t, const std::string& name, const std::string& par
   add(names.gate, Split::kExpertGate, a.moe.intermediate, width);
   add(names.up, Split::kExpertUp, a.moe.intermediate, width);
   add(names.down, Split::kExpertDown, width, a.moe.intermediate);
+}
+
+void AddCorrectionBias(TableBuilder& t, const std::string& name, const std::string& param,
+                       const Architecture& a) {
+  constexpr const char* kBias = "e_score_correction_bias";
+  ModuleRow& bias = t.Tensor(name + kBias, param + kBias, Role::kRouter, Split::kReplicated,
+                             Shape{a.moe.experts});
+  bias.dtype = bias.device_dtype = DType::kF32;
+}
+
+void AddDenseThenMoe(TableBuilder& t, const std::string& p, const Architecture& a,
+                     QuantFormat quant, const Assumptions& assumptions,
+                     const std::function<void()>& attention, const std::function<void()>& moe) {
+  const int64_t layers = a.layers();
+  AddEmbedding(t, a);
+  t.In(LayerSet::Range(0, layers));
+  attention();
+  if (a.moe.first_dense > 0) {
+    t.In(LayerSet::Range(0, a.moe.first_dense));
+    AddGatedMlp(t, p + "mlp.", "mlp.", Role::kDenseMlp, Split::kColumn, Split::kRow, a.hidden,
+                a.dense_intermediate, quant);
+  }
+  if (a.moe.first_dense < layers) {
+    t.In(LayerSet::Range(a.moe.first_dense, layers));
+    moe();
+  }
+  t.In(LayerSet::Range(0, layers));
+  AddLayerNorms(t, p, a.hidden);
+  AddHead(t, a);
+  if (a.mtp_layers == 0 || !assumptions.mtp.value_or(true)) return;
+  t.In(LayerSet::Range(layers, layers + a.mtp_layers)).AsDraft(true);
+  AddDraftParts(t, p, a, assumptions.mtp_embed.value_or(true));
+  attention();
+  moe();
+  AddLayerNorms(t, p, a.hidden);
 }
 
 void AddDraftParts(TableBuilder& t, const std::string& prefix, const Architecture& a,

@@ -3,6 +3,7 @@
 #define SHARDPLAN_MODEL_FAMILIES_DECODER_PARTS_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "model/families/families.h"
@@ -33,6 +34,11 @@ Result<QuantFormat> ReadFp8Blocks(ConfigReader& config, std::string_view family,
 // The routed experts of arch->moe, from the keys that families name differently; checked.
 void ReadExperts(ConfigReader& config, std::string_view experts_key,
                  std::string_view intermediate_key, int64_t layers, Architecture* arch);
+
+// Dense layers, then mixtures with shared experts (`least_shared` of them at least), then MTP
+// layers, in the keys of DeepSeek.
+void ReadDenseThenMoe(ConfigReader& config, int64_t layers, int64_t least_shared,
+                      Architecture* arch);
 
 // Contradictions of a mixture: more experts a token than experts, more dense layers than layers.
 void CheckMoe(ConfigReader& config, std::string_view top_k_key, int64_t layers,
@@ -72,6 +78,16 @@ struct ExpertNames {
 };
 void AddExperts(TableBuilder& t, const std::string& name, const std::string& param,
                 const Architecture& arch, QuantFormat quant, ExpertNames names = {});
+
+// A router's bias for balancing without an auxiliary loss: F32 in the file and on the card.
+void AddCorrectionBias(TableBuilder& t, const std::string& name, const std::string& param,
+                       const Architecture& arch);
+
+// A whole model as ReadDenseThenMoe reads it; the family brings the rows of its attention and of
+// its mixture, which the MTP layers have, too.
+void AddDenseThenMoe(TableBuilder& t, const std::string& prefix, const Architecture& arch,
+                     QuantFormat quant, const Assumptions& assumptions,
+                     const std::function<void()>& attention, const std::function<void()>& moe);
 
 // What only an MTP layer has: the fusion of the next token's embedding with the hidden state and,
 // where they are stored again, its own embedding and head.

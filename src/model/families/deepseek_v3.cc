@@ -47,12 +47,7 @@ void AddMla(TableBuilder& t, const std::string& p, const Architecture& a, QuantF
 void AddMoe(TableBuilder& t, const std::string& p, const Architecture& a, QuantFormat quant,
             bool has_bias) {
   t.Linear(p + "mlp.gate", "mlp.gate", Role::kRouter, Split::kReplicated, a.moe.experts, a.hidden);
-  if (has_bias) {
-    ModuleRow& bias =
-        t.Tensor(p + "mlp.gate.e_score_correction_bias", "mlp.gate.e_score_correction_bias",
-                 Role::kRouter, Split::kReplicated, Shape{a.moe.experts});
-    bias.dtype = bias.device_dtype = DType::kF32;
-  }
+  if (has_bias) AddCorrectionBias(t, p + "mlp.gate.", "mlp.gate.", a);
   if (a.moe.shared_intermediate > 0) {
     AddGatedMlp(t, p + "mlp.shared_experts.", "mlp.shared_experts.", Role::kSharedExpert,
                 Split::kSharedColumn, Split::kSharedRow, a.hidden, a.moe.shared_intermediate,
@@ -69,8 +64,6 @@ Result<ModelSpec> BuildDeepseekV3(ConfigReader& config, const Assumptions& assum
   const int64_t layers = ReadDecoder(config, &a);
   a.heads = config.Dim("num_attention_heads");
   a.kv_heads = config.DimOr("num_key_value_heads", a.heads);
-  a.dense_intermediate = config.Dim("intermediate_size");
-  a.mtp_layers = config.IntOr("num_nextn_predict_layers", 0, 64, 0);
   a.mla = {config.DimOr("q_lora_rank", 0), config.Dim("kv_lora_rank"),
            config.Dim("qk_nope_head_dim"), config.Dim("qk_rope_head_dim"),
            config.Dim("v_head_dim"),       false};
@@ -78,10 +71,7 @@ Result<ModelSpec> BuildDeepseekV3(ConfigReader& config, const Assumptions& assum
   a.v_head_dim = a.mla.v_head_dim;
   a.rotary = ReadRotary(config, a.mla.rope_head_dim, a.max_positions);
   a.attention.assign(static_cast<size_t>(layers), AttentionKind::kMla);
-  a.moe.first_dense = config.Int("first_k_dense_replace", 0, kMaxLayers);
-  ReadExperts(config, "n_routed_experts", "moe_intermediate_size", layers, &a);
-  a.moe.shared_experts = config.IntOr("n_shared_experts", 0, 1024, 0);
-  a.moe.shared_intermediate = a.moe.intermediate * a.moe.shared_experts;
+  ReadDenseThenMoe(config, layers, 0, &a);
   if (config.IntOr("moe_layer_freq", 1, kMaxLayers, 1) != 1) {
     config.Contradiction("moe_layer_freq", "expected 1: every layer after the dense ones is MoE");
   }
@@ -94,28 +84,9 @@ Result<ModelSpec> BuildDeepseekV3(ConfigReader& config, const Assumptions& assum
   spec.table.layer_prefix = "model.layers.{L}.";
   const std::string p = spec.table.layer_prefix;
   TableBuilder t(&spec.table, a.dtype);
-  AddEmbedding(t, a);
-  t.In(LayerSet::Range(0, layers));
-  AddMla(t, p, a, quant, assumptions);
-  if (a.moe.first_dense > 0) {
-    t.In(LayerSet::Range(0, a.moe.first_dense));
-    AddGatedMlp(t, p + "mlp.", "mlp.", Role::kDenseMlp, Split::kColumn, Split::kRow, a.hidden,
-                a.dense_intermediate, quant);
-  }
-  if (a.moe.first_dense < layers) {
-    t.In(LayerSet::Range(a.moe.first_dense, layers));
-    AddMoe(t, p, a, quant, has_bias);
-  }
-  t.In(LayerSet::Range(0, layers));
-  AddLayerNorms(t, p, a.hidden);
-  AddHead(t, a);
-  if (a.mtp_layers > 0 && assumptions.mtp.value_or(true)) {
-    t.In(LayerSet::Range(layers, layers + a.mtp_layers)).AsDraft(true);
-    AddDraftParts(t, p, a, assumptions.mtp_embed.value_or(true));
-    AddMla(t, p, a, quant, assumptions);
-    AddMoe(t, p, a, quant, has_bias);
-    AddLayerNorms(t, p, a.hidden);
-  }
+  AddDenseThenMoe(
+      t, p, a, quant, assumptions, [&] { AddMla(t, p, a, quant, assumptions); },
+      [&] { AddMoe(t, p, a, quant, has_bias); });
   return spec;
 }
 

@@ -5,12 +5,10 @@
 // parameters and their order are vLLM's (vllm/models/kimi_k3/nvidia/{kda,mla,model}.py, v0.28-dev).
 #include <algorithm>
 
-#include "model/families/families.h"
+#include "model/families/decoder_parts.h"
 
 namespace shardplan::families {
 namespace {
-
-constexpr int64_t kMaxLayers = 4096;
 
 // The layers of each attention kind. The config counts them from one and must name each once.
 std::vector<AttentionKind> AttentionOf(ConfigReader& linear, int64_t layers) {
@@ -101,10 +99,7 @@ void AddMoe(TableBuilder& t, const std::string& p, const Architecture& a, QuantF
   const std::string out = "block_sparse_moe.";
   const int64_t latent = a.moe.latent;
   t.Linear(moe + "gate", out + "gate", Role::kRouter, Split::kReplicated, a.moe.experts, a.hidden);
-  ModuleRow& bias =
-      t.Tensor(moe + "gate.e_score_correction_bias", out + "gate.e_score_correction_bias",
-               Role::kRouter, Split::kReplicated, Shape{a.moe.experts});
-  bias.dtype = bias.device_dtype = DType::kF32;
+  AddCorrectionBias(t, moe + "gate.", out + "gate.", a);
   const std::string shared = moe + "shared_experts.";
   for (const char* x : {"gate", "up"}) {
     t.Linear(shared + x + "_proj", out + "shared_experts.gate_up_proj", Role::kSharedExpert,

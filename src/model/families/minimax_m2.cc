@@ -31,9 +31,7 @@ Result<ModelSpec> BuildMinimaxM2(ConfigReader& config, const Assumptions&) {
   attention.quant = quant;
   AddGqa(t, p, a, attention);
   const std::string moe = "block_sparse_moe.";
-  ModuleRow& bias = t.Tensor(p + moe + "e_score_correction_bias", moe + "e_score_correction_bias",
-                             Role::kRouter, Split::kReplicated, Shape{a.moe.experts});
-  bias.dtype = bias.device_dtype = DType::kF32;
+  AddCorrectionBias(t, p + moe, moe, a);
   AddExperts(t, p + moe + "experts.", moe + "experts.routed_experts", a, quant, {"w1", "w3", "w2"});
   t.Linear(p + moe + "gate", moe + "gate", Role::kRouter, Split::kReplicated, a.moe.experts,
            a.hidden)

@@ -79,6 +79,17 @@ TEST(DeepseekV3, TheBiasOfTheRouterDependsOnItsMethod) {
   EXPECT_FALSE(has_bias(config));
 }
 
+// The order in which vLLM creates them is the order in which they are offloaded.
+TEST(DeepseekV3, PlainQueriesComeAfterTheLatent) {
+  const ModelSpec spec = Build(ExampleConfig("deepseek-ai__DeepSeek-V2-Lite"));
+  std::vector<std::string> names;
+  for (const ModuleRow& row : spec.table.rows) {
+    if (row.role == Role::kAttention) names.push_back(row.name.substr(row.name.rfind("attn.") + 5));
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"kv_a_proj_with_mqa", "q_proj",
+                                             "kv_a_layernorm.weight", "kv_b_proj", "o_proj"}));
+}
+
 TEST(DeepseekV3, UnquantizedCheckpointsHaveNoScales) {
   nlohmann::json config = ExampleConfig("deepseek-v3");
   config.erase("quantization_config");
