@@ -142,6 +142,37 @@ void AddGqa(TableBuilder& t, const std::string& prefix, const Architecture& a,
   norm("k_norm", options.k_norm, Split::kKvHeads);
 }
 
+void AddMla(TableBuilder& t, const std::string& prefix, const Architecture& a, QuantFormat quant) {
+  const MlaShape& m = a.mla;
+  const int64_t queries = a.heads * (m.nope_head_dim + m.rope_head_dim);
+  const std::string attn = prefix + "self_attn.";
+  constexpr Role kRole = Role::kAttention;
+  // Compressed queries share one projection with the latent; plain ones stand alone.
+  std::string down = "self_attn.kv_a_proj_with_mqa";
+  if (m.q_lora_rank > 0) {
+    down = "self_attn.fused_qkv_a_proj";
+    t.Linear(attn + "q_a_proj", down, kRole, Split::kReplicated, m.q_lora_rank, a.hidden, quant);
+  }
+  t.Linear(attn + "kv_a_proj_with_mqa", down, kRole, Split::kReplicated, m.latent_width(), a.hidden,
+           quant);
+  if (m.q_lora_rank > 0) {
+    t.Norm(attn + "q_a_layernorm", "self_attn.q_a_layernorm", m.q_lora_rank, kRole);
+    t.Linear(attn + "q_b_proj", "self_attn.q_b_proj", kRole, Split::kColumn, queries, m.q_lora_rank,
+             quant);
+  } else {
+    t.Linear(attn + "q_proj", "self_attn.q_proj", kRole, Split::kColumn, queries, a.hidden, quant);
+  }
+  t.Norm(attn + "kv_a_layernorm", "self_attn.kv_a_layernorm", m.kv_lora_rank, kRole);
+  t.Linear(attn + "kv_b_proj", "self_attn.kv_b_proj", kRole, Split::kColumn,
+           a.heads * (m.nope_head_dim + m.v_head_dim), m.kv_lora_rank, quant);
+  if (m.output_gate) {
+    t.Linear(attn + "g_proj", "self_attn.g_proj", kRole, Split::kColumn, a.heads * m.v_head_dim,
+             a.hidden, quant);
+  }
+  t.Linear(attn + "o_proj", "self_attn.o_proj", kRole, Split::kRow, a.hidden,
+           a.heads * m.v_head_dim, quant);
+}
+
 void AddGatedMlp(TableBuilder& t, const std::string& name, const std::string& param, Role role,
                  Split column, Split row, int64_t hidden, int64_t intermediate, QuantFormat quant,
                  bool bias) {

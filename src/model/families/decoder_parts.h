@@ -65,6 +65,10 @@ struct GqaOptions {
 void AddGqa(TableBuilder& t, const std::string& prefix, const Architecture& arch,
             const GqaOptions& options);
 
+// The projections of multi-head latent attention with their norms, below `prefix`self_attn.
+void AddMla(TableBuilder& t, const std::string& prefix, const Architecture& arch,
+            QuantFormat quant);
+
 // gate, up and down projections: `name` and `param` end in a dot.
 void AddGatedMlp(TableBuilder& t, const std::string& name, const std::string& param, Role role,
                  Split column, Split row, int64_t hidden, int64_t intermediate, QuantFormat quant,

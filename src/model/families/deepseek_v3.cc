@@ -8,35 +8,12 @@
 namespace shardplan::families {
 namespace {
 
-void AddMla(TableBuilder& t, const std::string& p, const Architecture& a, QuantFormat quant,
-            const Assumptions& assumptions) {
-  const MlaShape& m = a.mla;
-  const std::string attn = p + "self_attn.";
-  constexpr Role kRole = Role::kAttention;
-  // Compressed queries share one projection with the latent; plain ones stand alone.
-  std::string down = "self_attn.kv_a_proj_with_mqa";
-  if (m.q_lora_rank > 0) {
-    down = "self_attn.fused_qkv_a_proj";
-    t.Linear(attn + "q_a_proj", down, kRole, Split::kReplicated, m.q_lora_rank, a.hidden, quant);
-  }
-  t.Linear(attn + "kv_a_proj_with_mqa", down, kRole, Split::kReplicated, m.latent_width(), a.hidden,
-           quant);
-  if (m.q_lora_rank > 0) {
-    t.Norm(attn + "q_a_layernorm", "self_attn.q_a_layernorm", m.q_lora_rank, kRole);
-    t.Linear(attn + "q_b_proj", "self_attn.q_b_proj", kRole, Split::kColumn, a.heads * a.head_dim,
-             m.q_lora_rank, quant);
-  } else {
-    t.Linear(attn + "q_proj", "self_attn.q_proj", kRole, Split::kColumn, a.heads * a.head_dim,
-             a.hidden, quant);
-  }
-  t.Norm(attn + "kv_a_layernorm", "self_attn.kv_a_layernorm", m.kv_lora_rank, kRole);
-  t.Linear(attn + "kv_b_proj", "self_attn.kv_b_proj", kRole, Split::kColumn,
-           a.heads * (m.nope_head_dim + m.v_head_dim), m.kv_lora_rank, quant);
-  t.Linear(attn + "o_proj", "self_attn.o_proj", kRole, Split::kRow, a.hidden,
-           a.heads * m.v_head_dim, quant);
+void AddAttention(TableBuilder& t, const std::string& p, const Architecture& a, QuantFormat quant,
+                  const Assumptions& assumptions) {
+  AddMla(t, p, a, quant);
   // Kimi-K2 stores its rotary frequencies; no engine loads them.
   if (assumptions.inv_freq) {
-    ModuleRow& row = t.Tensor(attn + "rotary_emb.inv_freq", "self_attn.rotary_emb.inv_freq",
+    ModuleRow& row = t.Tensor(p + "self_attn.rotary_emb.inv_freq", "self_attn.rotary_emb.inv_freq",
                               Role::kLeftover, Split::kReplicated, Shape{*assumptions.inv_freq});
     row.placement = Placement::kNotLoaded;
     row.optional = true;
@@ -85,7 +62,7 @@ Result<ModelSpec> BuildDeepseekV3(ConfigReader& config, const Assumptions& assum
   const std::string p = spec.table.layer_prefix;
   TableBuilder t(&spec.table, a.dtype);
   AddDenseThenMoe(
-      t, p, a, quant, assumptions, [&] { AddMla(t, p, a, quant, assumptions); },
+      t, p, a, quant, assumptions, [&] { AddAttention(t, p, a, quant, assumptions); },
       [&] { AddMoe(t, p, a, quant, has_bias); });
   return spec;
 }

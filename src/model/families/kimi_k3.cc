@@ -72,55 +72,20 @@ void AddKda(TableBuilder& t, const std::string& p, const Architecture& a) {
   t.Linear(attn + "o_proj", "self_attn.o_proj", kRole, Split::kRow, hidden, width);
 }
 
-void AddMla(TableBuilder& t, const std::string& p, const Architecture& a) {
-  const MlaShape& m = a.mla;
-  const std::string attn = p + "self_attn.";
-  constexpr Role kRole = Role::kAttention;
-  const std::string down = "self_attn.fused_qkv_a_proj";
-  t.Linear(attn + "q_a_proj", down, kRole, Split::kReplicated, m.q_lora_rank, a.hidden);
-  t.Linear(attn + "kv_a_proj_with_mqa", down, kRole, Split::kReplicated, m.latent_width(),
-           a.hidden);
-  t.Norm(attn + "q_a_layernorm", "self_attn.q_a_layernorm", m.q_lora_rank, kRole);
-  t.Linear(attn + "q_b_proj", "self_attn.q_b_proj", kRole, Split::kColumn,
-           a.heads * (m.nope_head_dim + m.rope_head_dim), m.q_lora_rank);
-  t.Norm(attn + "kv_a_layernorm", "self_attn.kv_a_layernorm", m.kv_lora_rank, kRole);
-  t.Linear(attn + "kv_b_proj", "self_attn.kv_b_proj", kRole, Split::kColumn,
-           a.heads * (m.nope_head_dim + m.v_head_dim), m.kv_lora_rank);
-  if (m.output_gate) {
-    t.Linear(attn + "g_proj", "self_attn.g_proj", kRole, Split::kColumn, a.heads * m.v_head_dim,
-             a.hidden);
-  }
-  t.Linear(attn + "o_proj", "self_attn.o_proj", kRole, Split::kRow, a.hidden,
-           a.heads * m.v_head_dim);
-}
-
 void AddMoe(TableBuilder& t, const std::string& p, const Architecture& a, QuantFormat quant) {
   const std::string moe = p + "block_sparse_moe.";
   const std::string out = "block_sparse_moe.";
   const int64_t latent = a.moe.latent;
   t.Linear(moe + "gate", out + "gate", Role::kRouter, Split::kReplicated, a.moe.experts, a.hidden);
   AddCorrectionBias(t, moe + "gate.", out + "gate.", a);
-  const std::string shared = moe + "shared_experts.";
-  for (const char* x : {"gate", "up"}) {
-    t.Linear(shared + x + "_proj", out + "shared_experts.gate_up_proj", Role::kSharedExpert,
-             Split::kSharedColumn, a.moe.shared_intermediate, a.hidden);
-  }
-  t.Linear(shared + "down_proj", out + "shared_experts.down_proj", Role::kSharedExpert,
-           Split::kSharedRow, a.hidden, a.moe.shared_intermediate);
+  AddGatedMlp(t, moe + "shared_experts.", out + "shared_experts.", Role::kSharedExpert,
+              Split::kSharedColumn, Split::kSharedRow, a.hidden, a.moe.shared_intermediate, {});
   t.Linear(moe + "routed_expert_down_proj", out + "routed_expert_down_proj",
            Role::kLatentProjection, Split::kReplicated, latent, a.hidden);
   t.Norm(moe + "routed_expert_norm", out + "routed_expert_norm", latent, Role::kLatentProjection);
   t.Linear(moe + "routed_expert_up_proj", out + "routed_expert_up_proj", Role::kLatentProjection,
            Split::kReplicated, a.hidden, latent);
-  const std::string experts = out + "experts.routed_experts";
-  const std::string expert = moe + "experts.{E}.";
-  auto add = [&](const char* name, Split split, int64_t rows, int64_t columns) {
-    t.Linear(expert + name, experts, Role::kRoutedExpert, split, rows, columns, quant).experts =
-        a.moe.experts;
-  };
-  add("w1", Split::kExpertGate, a.moe.intermediate, latent);
-  add("w3", Split::kExpertUp, a.moe.intermediate, latent);
-  add("w2", Split::kExpertDown, latent, a.moe.intermediate);
+  AddExperts(t, moe + "experts.", out + "experts.routed_experts", a, quant, {"w1", "w3", "w2"});
 }
 
 void AddVision(TableBuilder& t, ConfigReader& v, const Architecture& a) {
@@ -247,23 +212,17 @@ Result<ModelSpec> BuildKimiK3(ConfigReader& config, const Assumptions&) {
               "language_model.model.embed_tokens.weight", Role::kEmbedding, Split::kVocabulary,
               Shape{a.vocabulary, a.hidden});
   AddKda(t.In(LayersOf(a, AttentionKind::kKda)), p, a);
-  AddMla(t.In(LayersOf(a, AttentionKind::kMla)), p, a);
+  AddMla(t.In(LayersOf(a, AttentionKind::kMla)), p, a, {});
   t.In(LayerSet::Range(0, a.moe.first_dense));
   if (a.moe.first_dense > 0) {
-    for (const char* x : {"gate", "up"}) {
-      t.Linear(p + "mlp." + x + "_proj", "mlp.gate_up_proj", Role::kDenseMlp, Split::kSharedColumn,
-               a.dense_intermediate, a.hidden);
-    }
-    t.Linear(p + "mlp.down_proj", "mlp.down_proj", Role::kDenseMlp, Split::kSharedRow, a.hidden,
-             a.dense_intermediate);
+    AddGatedMlp(t, p + "mlp.", "mlp.", Role::kDenseMlp, Split::kSharedColumn, Split::kSharedRow,
+                a.hidden, a.dense_intermediate, {});
   }
   if (a.moe.first_dense < layers) {
     AddMoe(t.In(LayerSet::Range(a.moe.first_dense, layers)), p, a, mxfp4);
   }
   t.In(all);
-  for (const char* norm : {"input_layernorm", "post_attention_layernorm"}) {
-    t.Norm(p + norm, norm, a.hidden);
-  }
+  AddLayerNorms(t, p, a.hidden);
   for (const char* norm : {"self_attention_res_norm", "mlp_res_norm"}) {
     t.Norm(p + norm, norm, a.hidden, Role::kAttentionResidual);
   }
