@@ -1,10 +1,5 @@
-#include <fmt/format.h>
-
-#include <algorithm>
-
 #include "plan/assemble.h"
 #include "plan/fixes.h"
-#include "shardplan/base/units.h"
 #include "shardplan/plan/plan.h"
 
 namespace shardplan {
@@ -28,9 +23,7 @@ Result<Plan> EvaluatePlan(const Model& model, const Catalog& catalog, const Conf
   SHARDPLAN_ASSIGN_OR_RETURN(Plan plan, Assemble(env, deployment, /*brief=*/false));
   if (plan.verdict != Verdict::kDoesNotFit) return plan;
   // Every way out, on the first finding that has none of its own.
-  const std::vector<std::string> fixes = DescribeFixes(env, deployment);
-  const std::string text = fixes.empty() ? "nothing nearby fits: fewer tokens, more or larger cards"
-                                         : fmt::format("{}", fmt::join(fixes, "; or "));
+  const std::string text = DescribeFix(env, deployment, plan);
   for (Finding& finding : plan.findings) {
     if (finding.severity != Severity::kError || !finding.fix.empty()) continue;
     finding.fix = text;  // once is enough: the others are of the same cause

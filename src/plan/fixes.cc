@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "plan/assemble.h"
+#include "plan/notes.h"
 #include "shardplan/base/units.h"
 
 namespace shardplan {
@@ -101,8 +102,39 @@ std::optional<Deployment> FewestCards(const Environment& env, const Deployment& 
   return best;
 }
 
+std::string DescribeFix(const Environment& env, const Deployment& deployment, const Plan& plan) {
+  const auto joined = [](const std::vector<std::string>& fixes) {
+    return fmt::format("{}", fmt::join(fixes, "; or "));
+  };
+  const bool outside = std::any_of(
+      plan.findings.begin(), plan.findings.end(),
+      [](const Finding& f) { return f.id == "fit.free_memory" || f.id == "fit.outside_budget"; });
+  if (!outside) {
+    const std::vector<std::string> fixes = DescribeFixes(env, deployment);
+    return fixes.empty() ? "nothing nearby fits: fewer tokens, more or larger cards"
+                         : joined(fixes);
+  }
+  // What lies outside the budget needs a smaller one first; then the rest is seen.
+  Deployment lower = deployment;
+  lower.settings.gpu_memory_utilization = RoomyUtilization(plan);
+  if (*lower.settings.gpu_memory_utilization <= 0) return "free the cards of other processes first";
+  const std::string text =
+      fmt::format("--gpu-memory-utilization {:.3f}", *lower.settings.gpu_memory_utilization);
+  if (Fits(env, lower)) return text;
+  const std::vector<std::string> fixes = DescribeFixes(env, lower);
+  return fixes.empty() ? text + " is not enough: fewer tokens, more or larger cards"
+                       : text + " with " + joined(fixes);
+}
+
 std::vector<std::string> DescribeFixes(const Environment& env, const Deployment& deployment) {
   std::vector<std::string> fixes;
+  if (deployment.settings.kv_cache_memory_bytes) {
+    Deployment measured = deployment;
+    measured.settings.kv_cache_memory_bytes.reset();
+    if (Fits(env, measured)) {
+      fixes.push_back("no --kv-cache-memory-bytes (the cache takes what is left)");
+    }
+  }
   if (env.model->arch.moe.experts > 0 && !deployment.sizes.expert_parallel) {
     Deployment whole = deployment;
     whole.sizes.expert_parallel = true;

@@ -30,6 +30,10 @@ std::optional<Deployment> FewestCards(const Environment& environment, const Depl
 std::vector<std::string> DescribeFixes(const Environment& environment,
                                        const Deployment& deployment);
 
+// Every way out of a plan that does not fit, in one line.
+std::string DescribeFix(const Environment& environment, const Deployment& deployment,
+                        const Plan& plan);
+
 }  // namespace shardplan
 
 #endif  // SHARDPLAN_PLAN_FIXES_H_

@@ -104,17 +104,6 @@ Outside OutsideOf(const RankPlan& rank) {
   return outside;
 }
 
-// The largest utilization, to three digits, that leaves room on every rank.
-std::string RoomyUtilization(const Plan& plan) {
-  double room = 1;
-  for (const RankPlan& rank : plan.ranks) {
-    room = std::min(room, static_cast<double>((rank.device_total - OutsideOf(rank).all).count()) /
-                              static_cast<double>(rank.capacity.count()));
-  }
-  return fmt::format("--gpu-memory-utilization {:.3f}",
-                     std::max(0.0, std::floor(room * 1000) / 1000));
-}
-
 // Memory that the engine never counts, at start and at the first request.
 void CheckOutside(const Prepared& p, const Plan& plan, std::vector<Finding>* out) {
   for (const RankPlan& rank : plan.ranks) {
@@ -130,13 +119,13 @@ void CheckOutside(const Prepared& p, const Plan& plan, std::vector<Finding>* out
            "vLLM would say: " + vllm::FreeMemoryText(rank.place.gpu, free, rank.capacity,
                                                      p.context.resolved.gpu_memory_utilization,
                                                      rank.budget),
-           RoomyUtilization(plan)});
+           ""});
     } else {
       out->push_back({"fit.outside_budget", Severity::kError, RankName(rank),
                       fmt::format("fits the budget and dies at the first request: {} lie outside "
                                   "it, where {} are left",
                                   FormatGiB(outside.all, 2), FormatGiB(left, 2)),
-                      RoomyUtilization(plan)});
+                      ""});
     }
     return;
   }
@@ -301,6 +290,15 @@ void NoteRange(const Plan& plan, std::vector<Finding>* out) {
 }
 
 }  // namespace
+
+double RoomyUtilization(const Plan& plan) {
+  double room = 1;
+  for (const RankPlan& rank : plan.ranks) {
+    room = std::min(room, static_cast<double>((rank.device_total - OutsideOf(rank).all).count()) /
+                              static_cast<double>(rank.capacity.count()));
+  }
+  return std::max(0.0, std::floor(room * 1000) / 1000);
+}
 
 std::vector<Finding> EngineRefusals(const Prepared& p, const vllm::KvLayout& layout,
                                     const Plan& plan) {

@@ -22,6 +22,10 @@ std::vector<Finding> EngineRefusals(const Prepared& prepared, const vllm::KvLayo
 std::vector<Finding> ExplainingNotes(const Environment& environment, const Prepared& prepared,
                                      const vllm::KvLayout& layout, const Plan& plan);
 
+// The largest utilization, to three digits, that leaves room on every rank for what the engine
+// never counts; zero when none does.
+double RoomyUtilization(const Plan& plan);
+
 }  // namespace shardplan
 
 #endif  // SHARDPLAN_PLAN_NOTES_H_

@@ -47,6 +47,7 @@ Status CheckSizes(const Deployment& d) {
 int64_t ChooseNodes(const ParallelSizes& sizes, int64_t gpus_per_node,
                     std::optional<int64_t> given) {
   const int64_t world = sizes.world();
+  const int64_t engine = sizes.tp * sizes.pp;
   int64_t fallback = 0;
   // Without a number, up to twice as many as are full: nobody means 13 nodes with one card each.
   const int64_t least = CeilDiv(world, gpus_per_node);
@@ -54,6 +55,8 @@ int64_t ChooseNodes(const ParallelSizes& sizes, int64_t gpus_per_node,
   for (int64_t nodes = least; nodes <= limit; ++nodes) {
     if (world % nodes != 0) continue;
     const int64_t each = world / nodes;
+    // An engine of several is launched on one node, or on nodes of its own.
+    if (sizes.dp > 1 && each % engine != 0 && engine % each != 0) continue;
     if (!given || each % sizes.tp == 0 || sizes.tp % each == 0) return nodes;
     if (fallback == 0) fallback = nodes;
   }
@@ -81,7 +84,9 @@ void PlaceOnNodes(const Environment& env, const Deployment& d, Prepared* out) {
       finding("layout.world_size", Severity::kError,
               fmt::format("{} ranks do not divide evenly over nodes of {} GPUs", world,
                           place.gpus_per_node),
-              "vLLM needs the same number of ranks on every node");
+              d.sizes.dp > 1
+                  ? "every node has the same number of ranks, and whole data-parallel engines"
+                  : "vLLM needs the same number of ranks on every node");
     }
     place.nodes = std::max<int64_t>(1, d.nodes.value_or(1));
     out->legal = false;
@@ -167,6 +172,12 @@ Status Prepare(const Environment& env, const Deployment& deployment, Prepared* o
                   "it is what CUDA sees of the card, below what nvidia-smi totals");
     }
     out->gpu.cuda_visible = {Range(total), Basis::kMeasured, "--gpu-memory-total"};
+  }
+  if (deployment.gpu_memory_in_use < Bytes() ||
+      deployment.gpu_memory_in_use > out->gpu.cuda_visible.bytes.central) {
+    return Fail(ErrorCode::kUsage, "--gpu-memory-in-use " + FormatGiB(deployment.gpu_memory_in_use),
+                fmt::format("expected at most the {} that CUDA sees of this card",
+                            FormatGiB(out->gpu.cuda_visible.bytes.central)));
   }
   if (env.gpu.vendor == "amd") {
     out->findings.push_back(

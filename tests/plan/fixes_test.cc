@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+
 #include "support/plan_world.h"
 
 namespace shardplan {
@@ -128,6 +131,63 @@ TEST(Fixes, NothingIsOfferedThatDoesNotFit) {
       EXPECT_EQ(Evaluate(model, *fix).verdict, Verdict::kFits);
     }
   }
+}
+
+// Every launched node starts whole engines, and all of them together are what was asked for.
+TEST(Fixes, LaunchStartsEveryEngine) {
+  const Model& model = ExampleFromConfig("deepseek-v3");
+  int checked = 0;
+  for (const int64_t tp : {1, 2, 4, 8}) {
+    for (int64_t pp = 1; pp <= 2; ++pp) {
+      for (int64_t dp = 2; dp <= 7; ++dp) {
+        Deployment d;
+        d.gpu = "b300-288";
+        d.sizes = {tp, pp, dp, 1, true};
+        const Plan plan = Evaluate(model, d);
+        if (plan.verdict == Verdict::kIllegal || tp * pp > plan.gpus_per_node) continue;
+        int64_t engines = 0;
+        for (const LaunchPlan& node : plan.launch) {
+          const auto flag =
+              std::find(node.argv.begin(), node.argv.end(), "--data-parallel-size-local");
+          engines += flag == node.argv.end() ? dp : std::stoll(*(flag + 1));
+        }
+        EXPECT_EQ(engines, dp) << "tp " << tp << " pp " << pp;
+        ++checked;
+      }
+    }
+  }
+  EXPECT_GT(checked, 20);
+}
+
+TEST(Fixes, ASmallerBudgetIsCompletedByWhatItTakesAway) {
+  const Model& model = ExampleFromConfig("deepseek-v3");
+  Deployment d;
+  d.gpu = "h20-96";
+  d.sizes.tp = 8;
+  d.settings.gpu_memory_utilization = 0.99;
+  const Plan plan = Evaluate(model, d);
+  EXPECT_EQ(plan.verdict, Verdict::kDoesNotFit);
+  const std::string fix = DescribeFix(EnvironmentFor(model, d), d, plan);
+  const std::string start = "--gpu-memory-utilization 0.980 with --";
+  ASSERT_TRUE(fix.starts_with(start)) << fix;
+  const std::string window = "--max-model-len ";
+  const size_t at = fix.find(window);
+  ASSERT_NE(at, std::string::npos) << fix;
+  d.settings.gpu_memory_utilization = 0.98;
+  d.settings.max_model_len = std::stoll(fix.substr(at + window.size()));
+  EXPECT_EQ(Evaluate(model, d).verdict, Verdict::kFits);
+}
+
+TEST(Fixes, ACacheThatIsTooSmallNeedNotBeGiven) {
+  const Model& model = ExampleFromConfig("deepseek-v3");
+  Deployment d;
+  d.gpu = "h20-141";
+  d.sizes.tp = 8;
+  d.settings.kv_cache_memory_bytes = Bytes(int64_t{1} << 30);
+  const Plan plan = Evaluate(model, d);
+  EXPECT_EQ(plan.verdict, Verdict::kDoesNotFit);
+  EXPECT_TRUE(DescribeFix(EnvironmentFor(model, d), d, plan)
+                  .starts_with("no --kv-cache-memory-bytes (the cache takes what is left); or --"));
 }
 
 }  // namespace

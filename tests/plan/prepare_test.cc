@@ -81,6 +81,31 @@ TEST_F(PrepareTest, MoreMemoryThanTheCardHas) {
             "what CUDA sees of the card, below what nvidia-smi totals");
 }
 
+TEST_F(PrepareTest, MoreInUseThanCudaSees) {
+  Deployment d = Layout(8, 2);
+  d.gpu_memory_in_use = Bytes(96 * kGiB);
+  EXPECT_EQ(
+      Try(d),
+      "--gpu-memory-in-use 96.000 GiB: expected at most the 95.074 GiB that CUDA sees of this "
+      "card");
+}
+
+TEST_F(PrepareTest, NodesHoldWholeDataParallelEngines) {
+  Deployment d = Layout(4, 1);
+  d.sizes.dp = 3;
+  EXPECT_EQ(Try(d), "");
+  EXPECT_EQ(p_->placement.nodes, 3);  // not 6 + 6 ranks on two
+  EXPECT_EQ(p_->placement.ranks_per_node, 4);
+  d = Layout(2, 1, 2);
+  d.sizes.dp = 5;
+  EXPECT_EQ(Try(d), "");
+  EXPECT_FALSE(p_->legal);
+  const Finding* finding = Find("layout.world_size");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->fix,
+            "every node has the same number of ranks, and whole data-parallel engines");
+}
+
 TEST_F(PrepareTest, CardsOfOtherVendorsAreTold) {
   Deployment d = Layout(8, 1);
   d.gpu = "mi300x-192";
