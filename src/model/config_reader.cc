@@ -45,6 +45,34 @@ const nlohmann::json& EmptyObject() {
   return empty;
 }
 
+// Python writes Infinity and NaN, which JSON does not know. No field that is read here may be one,
+// so they become null: absent.
+std::string WithoutPythonFloats(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  bool in_string = false;
+  for (size_t i = 0; i < text.size();) {
+    if (!in_string) {
+      bool replaced = false;
+      for (const std::string_view word : {"-Infinity", "Infinity", "NaN"}) {
+        if (text.substr(i, word.size()) != word) continue;
+        out += "null";
+        i += word.size();
+        replaced = true;
+        break;
+      }
+      if (replaced) continue;
+    }
+    if (in_string && text[i] == '\\' && i + 1 < text.size()) {
+      out += text[i++];
+    } else if (text[i] == '"') {
+      in_string = !in_string;
+    }
+    out += text[i++];
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<nlohmann::json> ParseConfigObject(std::string_view text, const std::string& subject) {
@@ -66,7 +94,8 @@ Result<nlohmann::json> ParseConfigObject(std::string_view text, const std::strin
     }
     return true;
   };
-  nlohmann::json value = nlohmann::json::parse(text, watch, /*allow_exceptions=*/false);
+  nlohmann::json value =
+      nlohmann::json::parse(WithoutPythonFloats(text), watch, /*allow_exceptions=*/false);
   if (value.is_discarded()) {
     return Fail(
         ErrorCode::kInvalidInput, subject,

@@ -105,5 +105,16 @@ TEST(ConfigReader, HostileValuesPrintSafely) {
   EXPECT_LT(text.size(), 200u);
 }
 
+TEST(ParseConfigObject, PythonsFloatsAreAbsent) {
+  const auto parsed = ParseConfigObject(
+      R"({"a": [0.0, Infinity], "b": -Infinity, "c": NaN, "Infinity": "NaN \\", "d\"": "Infinity"})",
+      "config.json");
+  ASSERT_TRUE(parsed.has_value()) << parsed.error().ToString();
+  EXPECT_EQ(parsed->dump(),
+            R"({"Infinity":"NaN \\","a":[0.0,null],"b":null,"c":null,"d\"":"Infinity"})");
+  EXPECT_FALSE(ParseConfigObject(R"({"a": Infinite})", "config.json").has_value());
+  EXPECT_FALSE(ParseConfigObject(R"({"a": NaN1})", "config.json").has_value());
+}
+
 }  // namespace
 }  // namespace shardplan
