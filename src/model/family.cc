@@ -76,10 +76,16 @@ Status ParseAssumption(std::string_view text, Assumptions* out) {
     return Fail(ErrorCode::kUsage, fmt::format("--assume {}", Printable(text)),
                 fmt::format("expected {}", expected));
   };
-  if (key == "mtp" || key == "mtp_embed") {
-    if (value != "true" && value != "false")
+  const std::pair<std::string_view, std::optional<bool>*> switches[] = {
+      {"mtp", &out->mtp},
+      {"mtp_embed", &out->mtp_embed},
+      {"stacked_experts", &out->stacked_experts}};
+  for (const auto& [name, target] : switches) {
+    if (key != name) continue;
+    if (value != "true" && value != "false") {
       return bad(fmt::format("{}=true or {}=false", key, key));
-    (key == "mtp" ? out->mtp : out->mtp_embed) = value == "true";
+    }
+    *target = value == "true";
     return {};
   }
   if (key == "inv_freq") {
@@ -92,7 +98,7 @@ Status ParseAssumption(std::string_view text, Assumptions* out) {
     out->inv_freq = entries;
     return {};
   }
-  return bad("one of mtp=BOOL, mtp_embed=BOOL, inv_freq=N");
+  return bad("one of mtp=BOOL, mtp_embed=BOOL, stacked_experts=BOOL, inv_freq=N");
 }
 
 Result<ModelSpec> BuildModelSpec(std::string_view config_text, const std::string& subject,

@@ -92,7 +92,7 @@ int64_t LayerSet::CountIn(int64_t first, int64_t last) const {
 
 int64_t ModuleRow::Count() const {
   int64_t count = layers.empty() ? 1 : layers.size();
-  count = internal::CheckedMul(count, std::max<int64_t>(experts, 1));
+  if (form != Form::kStacked) count = internal::CheckedMul(count, std::max<int64_t>(experts, 1));
   return internal::CheckedMul(count, std::max<int64_t>(blocks, 1));
 }
 
@@ -105,6 +105,12 @@ std::vector<StoredTensor> StoredTensors(const ModuleRow& row) {
   }
   const int64_t o = row.shape.dims[0];
   const int64_t i = row.shape.dims[1];
+  if (row.form == Form::kStacked) {
+    Shape stack = row.transposed ? Shape{row.experts, i, o} : Shape{row.experts, o, i};
+    const int64_t elements = stack.Elements();
+    out.push_back({"", row.dtype, std::move(stack), elements});
+    return out;
+  }
   const int64_t weights = internal::CheckedMul(o, i);
   switch (row.quant.scheme) {
     case QuantScheme::kPlain:
@@ -162,7 +168,8 @@ std::string ExpandName(std::string_view name, int64_t layer, int64_t expert, int
 void ForEachTensor(const ModuleRow& row, int64_t layer,
                    const std::function<void(std::string name, const StoredTensor&)>& visit) {
   const std::vector<StoredTensor> tensors = StoredTensors(row);
-  for (int64_t expert = 0; expert < std::max<int64_t>(row.experts, 1); ++expert) {
+  const int64_t experts = row.form == Form::kStacked ? 1 : std::max<int64_t>(row.experts, 1);
+  for (int64_t expert = 0; expert < experts; ++expert) {
     for (int64_t block = 0; block < std::max<int64_t>(row.blocks, 1); ++block) {
       const std::string name = ExpandName(row.name, layer, expert, block);
       for (const StoredTensor& tensor : tensors) visit(name + tensor.suffix, tensor);

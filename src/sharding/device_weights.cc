@@ -21,6 +21,10 @@ bool IsExpert(Split split) {
   return split == Split::kExpertGate || split == Split::kExpertUp || split == Split::kExpertDown;
 }
 
+int64_t KvHeadsOf(const ModuleRow& row, const Architecture& arch) {
+  return row.kv_heads > 0 ? row.kv_heads : arch.kv_heads;
+}
+
 LocalShape Slice(const ModuleRow& row, const Architecture& arch, const ShardingRules& rules,
                  int64_t out, int64_t in) {
   const int64_t tp = rules.sizes.tp;
@@ -32,12 +36,12 @@ LocalShape Slice(const ModuleRow& row, const Architecture& arch, const ShardingR
     case Split::kRow:
       return {out, in / tp, fmt::format("input ÷ TP {}", tp)};
     case Split::kKvHeads: {
-      const int64_t width = out / arch.kv_heads;
-      const int64_t local = std::max<int64_t>(1, arch.kv_heads / tp);
+      const int64_t heads = KvHeadsOf(row, arch);
+      const int64_t width = out / heads;
+      const int64_t local = std::max<int64_t>(1, heads / tp);
       return {local * width, in,
-              tp > arch.kv_heads ? fmt::format("{} KV heads, one replicated {}×", arch.kv_heads,
-                                               tp / arch.kv_heads)
-                                 : fmt::format("{} of {} KV heads", local, arch.kv_heads)};
+              tp > heads ? fmt::format("{} KV heads, one replicated {}×", heads, tp / heads)
+                         : fmt::format("{} of {} KV heads", local, heads)};
     }
     case Split::kVocabulary: {
       const int64_t padded = RoundUp(out, rules.vocabulary_multiple);
@@ -348,11 +352,13 @@ std::vector<Indivisible> CheckSharding(const Architecture& arch, const TensorTab
           CheckBlock(row, columns, tp, false, &out);
         }
         break;
-      case Split::kKvHeads:
-        if (tp <= arch.kv_heads ? arch.kv_heads % tp != 0 : tp % arch.kv_heads != 0) {
-          out.push_back(Problem("sharding.kv_heads", row, arch.kv_heads, tp, true));
+      case Split::kKvHeads: {
+        const int64_t heads = KvHeadsOf(row, arch);
+        if (tp <= heads ? heads % tp != 0 : tp % heads != 0) {
+          out.push_back(Problem("sharding.kv_heads", row, heads, tp, true));
         }
         break;
+      }
       case Split::kVocabulary:
         if (RoundUp(rows, rules.vocabulary_multiple) % tp != 0) {
           out.push_back(Problem("sharding.vocabulary", row,

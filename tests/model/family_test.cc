@@ -273,7 +273,7 @@ TEST(Assume, ParsesAndRefuses) {
         std::pair("inv_freq=0",
                   "--assume inv_freq=0: expected inv_freq=N, the entries of the "
                   "rotary buffer"),
-        std::pair("x=1", "--assume x=1: expected one of mtp=BOOL, mtp_embed=BOOL, inv_freq=N")}) {
+        std::pair("x=1", "--assume x=1: expected one of mtp=BOOL, mtp_embed=BOOL, stacked_experts=BOOL, inv_freq=N")}) {
     const Status status = ParseAssumption(text, &a);
     ASSERT_FALSE(status.has_value());
     EXPECT_EQ(status.error().ToString(), want);

@@ -16,7 +16,18 @@ enum class AttentionKind {
   kFull,  // MHA / GQA / MQA: keys and values per head, per token
   kMla,   // multi-head latent attention: one latent and one rotary key per token
   kKda,   // Kimi delta attention: a convolution and a recurrent state per request, none per token
+  kSliding,  // as kFull, over the last `window` tokens
+  kChunked,  // as kFull, inside chunks of `window` tokens
+  kGdn,      // gated delta net: a state per request, as kKda
+  kMamba2,   // Mamba-2: a state per request
+  kMamba1,   // Mamba: a state per request
+  kNone,     // a layer that caches nothing (a block of its own for an MLP or a mixture)
 };
+
+// Keeps a state per request instead of a cache per token.
+bool KeepsState(AttentionKind kind);
+// Keeps keys and values or a latent per token.
+bool KeepsTokens(AttentionKind kind);
 
 // The rotary tables an engine keeps beside the weights.
 struct Rotary {
@@ -44,6 +55,43 @@ struct LinearAttentionShape {
   int64_t width() const { return heads * head_dim; }
 };
 
+// A gated delta net: keys and values have heads of their own.
+struct GdnShape {
+  int64_t k_heads = 0;
+  int64_t v_heads = 0;
+  int64_t k_head_dim = 0;
+  int64_t v_head_dim = 0;
+  int64_t conv_kernel = 0;
+
+  int64_t key_width() const { return k_heads * k_head_dim; }
+  int64_t value_width() const { return v_heads * v_head_dim; }
+};
+
+// Mamba-2 (heads, groups) or Mamba (no heads: heads is zero and `width` says it all).
+struct MambaShape {
+  int64_t width = 0;  // of the mixer: heads × head_dim in Mamba-2
+  int64_t heads = 0;
+  int64_t head_dim = 0;
+  int64_t groups = 0;
+  int64_t state = 0;  // state size per head or channel
+  int64_t conv_kernel = 0;
+  int64_t time_step_rank = 0;  // Mamba only
+};
+
+// Keys and values of a kind of layer whose heads differ from the model's.
+struct KvShape {
+  int64_t kv_heads = 0;
+  int64_t head_dim = 0;
+  int64_t v_head_dim = 0;
+};
+
+// A sparse-attention indexer, which caches one key per token of its own.
+struct IndexerShape {
+  int64_t heads = 0;  // 0: no indexer
+  int64_t head_dim = 0;
+  int64_t top_k = 0;
+};
+
 struct MoeShape {
   int64_t experts = 0;  // 0: a dense model
   int64_t top_k = 0;
@@ -52,6 +100,8 @@ struct MoeShape {
   int64_t shared_intermediate = 0;  // 0: no shared expert
   int64_t latent = 0;               // width that routed experts see; 0: the hidden size
   int64_t first_dense = 0;          // layers before this index have a dense MLP
+  // Where dense layers and mixtures alternate otherwise: one entry per layer; empty: first_dense.
+  std::vector<bool> layer_is_moe;
 };
 
 struct VisionShape {
@@ -86,6 +136,17 @@ struct Architecture {
 
   MlaShape mla;
   LinearAttentionShape kda;
+  GdnShape gdn;
+  MambaShape mamba;
+  IndexerShape indexer;
+  std::vector<int64_t> indexer_layers;  // layers with an indexer of their own; sorted
+
+  int64_t window = 0;  // tokens that kSliding layers see, or a chunk of kChunked layers
+  std::optional<KvShape> sliding_kv;  // of kSliding layers, where it differs from kv_heads above
+  // The layer whose cache a layer reads instead of keeping one; its own index where it keeps one.
+  // Empty: every layer keeps its own.
+  std::vector<int64_t> cache_of_layer;
+
   MoeShape moe;
   VisionShape vision;
   Rotary rotary;
@@ -97,8 +158,11 @@ struct Architecture {
   std::string quantization;
 
   int64_t layers() const { return static_cast<int64_t>(attention.size()); }
-  bool is_moe(int64_t layer) const { return moe.experts > 0 && layer >= moe.first_dense; }
+  bool is_moe(int64_t layer) const;
   bool has_kind(AttentionKind kind) const;
+  bool has_state() const;  // any layer that keeps a state per request
+  // Keys and values of `layer`.
+  KvShape KvOf(int64_t layer) const;
   // Layers of a kind in [first, first + count).
   int64_t CountKind(AttentionKind kind, int64_t first, int64_t count) const;
   // Attention layers that keep a cache per token next to layers that keep a state.

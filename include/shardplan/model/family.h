@@ -20,6 +20,8 @@ struct Assumptions {
   std::optional<bool> mtp;          // mtp=false: no multi-token-prediction layers stored
   std::optional<bool> mtp_embed;    // mtp_embed=false: they share embedding and head
   std::optional<int64_t> inv_freq;  // inv_freq=56: a rotary buffer of 56 entries per layer
+  // stacked_experts=true: all experts of a layer in one tensor. Told by the names where they are.
+  std::optional<bool> stacked_experts;
 };
 
 // Parses "mtp=false". Unknown keys are a usage error that lists the known ones.

@@ -66,6 +66,9 @@ enum class Placement {
 enum class Form {
   kLinear,  // "<name>.weight" of [out, in], with quantization companions and an optional bias
   kTensor,  // one tensor called exactly <name>
+  // All experts of a layer in one tensor called exactly <name>: [experts, out, in], or transposed
+  // [experts, in, out]. The row's shape is one expert's [out, in].
+  kStacked,
 };
 
 // A set of decoder layers, kept sorted.
@@ -94,8 +97,13 @@ struct ModuleRow {
   Split split = Split::kReplicated;
   Placement placement = Placement::kLayers;
 
-  Shape shape;  // of one module; a linear's is [out, in]
+  Shape shape;              // of one module; a linear's is [out, in]
+  bool transposed = false;  // of a stack: [experts, in, out] in the file
   bool bias = false;
+  // The engine creates it with the model's quantization, where there is one. Families clear it for
+  // linears that the engine keeps plain.
+  bool quantizable = true;
+  int64_t kv_heads = 0;               // of Split::kKvHeads, where they are not the model's
   QuantFormat quant;                  // of a linear; plain by default
   DType dtype = DType::kBF16;         // in the file, where not quantized
   DType device_dtype = DType::kBF16;  // as the engine creates it

@@ -25,7 +25,9 @@ Tile TileOf(const Context& c) {
 }
 
 int64_t LayersWithMoe(const Architecture& arch, const StageRange& stage) {
-  return std::max<int64_t>(0, stage.end() - std::max(stage.first, arch.moe.first_dense));
+  int64_t count = 0;
+  for (int64_t layer = stage.first; layer < stage.end(); ++layer) count += arch.is_moe(layer);
+  return count;
 }
 
 bool HasFusedDecode(int capability) {
