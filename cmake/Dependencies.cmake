@@ -39,6 +39,22 @@ endif()
 add_library(shardplan_yaml INTERFACE)
 target_link_libraries(shardplan_yaml INTERFACE ${SHARDPLAN_YAML_TARGET})
 
+# RE2 comes without a CMake package on Debian 12.
+find_path(SHARDPLAN_RE2_INCLUDE re2/re2.h)
+find_library(SHARDPLAN_RE2_LIBRARY re2)
+add_library(shardplan_re2 INTERFACE)
+if(SHARDPLAN_RE2_INCLUDE AND SHARDPLAN_RE2_LIBRARY)
+  target_include_directories(shardplan_re2 SYSTEM INTERFACE ${SHARDPLAN_RE2_INCLUDE})
+  target_link_libraries(shardplan_re2 INTERFACE ${SHARDPLAN_RE2_LIBRARY})
+else()
+  message(STATUS "re2: not installed, fetching 2022-06-01")
+  FetchContent_Declare(re2 GIT_REPOSITORY https://github.com/google/re2
+    GIT_TAG 2022-06-01 GIT_SHALLOW ON)
+  FetchContent_MakeAvailable(re2)
+  target_link_libraries(shardplan_re2 INTERFACE re2::re2)
+  set(SHARDPLAN_FETCHED ON)
+endif()
+
 if(SHARDPLAN_TESTS)
   shardplan_dependency(GTest GTest::gtest_main https://github.com/google/googletest release-1.12.1)
 endif()

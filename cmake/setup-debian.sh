@@ -5,7 +5,7 @@
 readonly SHARDPLAN_PACKAGES=(
   cmake g++ ninja-build
   libbenchmark-dev libcli11-dev libexpected-dev libfmt-dev libgmock-dev libgtest-dev
-  libsimdjson-dev libspdlog-dev libyaml-cpp-dev nlohmann-json3-dev
+  libre2-dev libsimdjson-dev libspdlog-dev libyaml-cpp-dev nlohmann-json3-dev
 )
 
 # The command whose presence makes a package unnecessary; empty for libraries.

@@ -6,6 +6,7 @@
 
 #include "model/config_reader.h"
 #include "model/families/families.h"
+#include "model/quantization_plan.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/suggest.h"
 
@@ -46,6 +47,15 @@ const std::vector<Family>& Registry() {
        families::BuildQwen3Moe},
   };
   return registry;
+}
+
+const Family* FindFamily(const std::string& architecture) {
+  for (const Family& family : Registry()) {
+    for (const std::string_view name : family.info.architectures) {
+      if (name == architecture) return &family;
+    }
+  }
+  return nullptr;
 }
 
 std::vector<std::string> KnownArchitectures() {
@@ -102,7 +112,8 @@ Status ParseAssumption(std::string_view text, Assumptions* out) {
 }
 
 Result<ModelSpec> BuildModelSpec(std::string_view config_text, const std::string& subject,
-                                 const Assumptions& assumptions) {
+                                 const Assumptions& assumptions, std::string_view sidecar,
+                                 const std::string& sidecar_path) {
   SHARDPLAN_ASSIGN_OR_RETURN(const nlohmann::json json, ParseConfigObject(config_text, subject));
   ConfigReader config(json, subject);
   const std::vector<std::string> names = config.StringListOr("architectures", {});
@@ -112,18 +123,21 @@ Result<ModelSpec> BuildModelSpec(std::string_view config_text, const std::string
                 "architectures: expected the model's class name, found nothing",
                 "is this a model's config.json?");
   }
-  for (const Family& family : Registry()) {
-    for (const std::string_view known : family.info.architectures) {
-      if (names.front() != known) continue;
-      try {
-        SHARDPLAN_ASSIGN_OR_RETURN(ModelSpec spec, family.build(config, assumptions));
-        spec.arch.family = family.info.id;
-        Totals(spec.table);  // throws where the sizes leave 64 bits
-        return spec;
-      } catch (const SizeOverflow&) {
-        return Fail(ErrorCode::kInvalidInput, subject,
-                    "the sizes in this config multiply to more than 64 bits");
-      }
+  if (const Family* family = FindFamily(names.front())) {
+    try {
+      SHARDPLAN_ASSIGN_OR_RETURN(const QuantPlan plan,
+                                 ReadQuantizationPlan(config, sidecar, sidecar_path));
+      Assumptions known = assumptions;
+      // Stacks are published unquantized only: quantizing tools write expert by expert.
+      if (!plan.plain() && !known.stacked_experts) known.stacked_experts = false;
+      SHARDPLAN_ASSIGN_OR_RETURN(ModelSpec spec, family->build(config, known));
+      spec.arch.family = family->info.id;
+      ApplyQuantization(plan, &spec);
+      Totals(spec.table);  // throws where the sizes leave 64 bits
+      return spec;
+    } catch (const SizeOverflow&) {
+      return Fail(ErrorCode::kInvalidInput, subject,
+                  "the sizes in this config multiply to more than 64 bits");
     }
   }
   const std::vector<std::string> close = CloseNames(names.front(), KnownArchitectures());

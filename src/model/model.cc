@@ -17,22 +17,10 @@ namespace {
 
 constexpr Bytes kMaxConfig(16 * kMiB);
 
-// ModelOpt keeps the quantization beside the config, which then looks unquantized: planning it as
-// such would be silently wrong, so what is not modelled is refused by name.
-Status CheckQuantSidecar(const std::string& path) {
-  if (path.empty()) return {};
-  SHARDPLAN_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path, kMaxConfig));
-  const std::string subject = Printable(path);
-  SHARDPLAN_ASSIGN_OR_RETURN(const nlohmann::json json, ParseConfigObject(text, subject));
-  ConfigReader config(json, subject);
-  ConfigReader quantization = config.ObjectOr("quantization");
-  const std::string method = quantization.StringOr("quant_algo", "");
-  config.Adopt(quantization);
-  if (!config.ok()) return tl::unexpected(config.error());
-  if (method.empty()) return {};
-  return Fail(ErrorCode::kUnsupported, subject,
-              fmt::format("quantization '{}' is not known", Printable(method)),
-              "plan the unquantized checkpoint, or one in FP8 blocks or MXFP4");
+// ModelOpt keeps the quantization beside the config, which then looks unquantized.
+Result<std::string> ReadQuantSidecar(const std::string& path) {
+  if (path.empty()) return std::string();
+  return ReadTextFile(path, kMaxConfig);
 }
 
 // A word of the model's name that says how it is quantized, as written; empty for none. The name is
@@ -95,8 +83,11 @@ Result<Model> LoadModel(const std::string& path, const Assumptions& assumptions,
   SHARDPLAN_ASSIGN_OR_RETURN(const std::string text,
                              ReadTextFile(inventory.config_path, kMaxConfig));
   const std::string config = Printable(inventory.config_path);
-  SHARDPLAN_RETURN_IF_ERROR(CheckQuantSidecar(inventory.quant_config_path));
-  SHARDPLAN_ASSIGN_OR_RETURN(ModelSpec spec, BuildModelSpec(text, config, assumptions));
+  SHARDPLAN_ASSIGN_OR_RETURN(const std::string sidecar,
+                             ReadQuantSidecar(inventory.quant_config_path));
+  SHARDPLAN_ASSIGN_OR_RETURN(
+      ModelSpec spec,
+      BuildModelSpec(text, config, assumptions, sidecar, Printable(inventory.quant_config_path)));
   model.arch = std::move(spec.arch);
   model.table = std::move(spec.table);
   model.findings = std::move(spec.findings);

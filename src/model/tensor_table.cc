@@ -4,18 +4,6 @@
 
 namespace shardplan {
 
-std::string_view ToString(QuantScheme scheme) {
-  switch (scheme) {
-    case QuantScheme::kPlain:
-      return "plain";
-    case QuantScheme::kFp8Block:
-      return "fp8_block";
-    case QuantScheme::kMxfp4:
-      return "mxfp4";
-  }
-  return "plain";
-}
-
 const std::vector<Role>& AllRoles() {
   static const std::vector<Role> roles = {Role::kEmbedding,
                                           Role::kHead,
@@ -111,20 +99,9 @@ std::vector<StoredTensor> StoredTensors(const ModuleRow& row) {
     out.push_back({"", row.dtype, std::move(stack), elements});
     return out;
   }
-  const int64_t weights = internal::CheckedMul(o, i);
-  switch (row.quant.scheme) {
-    case QuantScheme::kPlain:
-      out.push_back({".weight", row.dtype, row.shape, weights});
-      break;
-    case QuantScheme::kFp8Block:
-      out.push_back({".weight", DType::kF8E4M3, row.shape, weights});
-      out.push_back({".weight_scale_inv", row.quant.scale_dtype,
-                     Shape{CeilDiv(o, row.quant.block_out), CeilDiv(i, row.quant.block_in)}, 0});
-      break;
-    case QuantScheme::kMxfp4:
-      out.push_back({".weight_packed", DType::kU8, Shape{o, CeilDiv(i, 2)}, weights});
-      out.push_back({".weight_scale", DType::kU8, Shape{o, CeilDiv(i, row.quant.block_in)}, 0});
-      break;
+  for (StoredPart& part : StoredParts(row.quant, o, i, row.dtype)) {
+    const int64_t weights = part.holds_weights ? internal::CheckedMul(o, i) : 0;
+    out.push_back({std::move(part.suffix), part.dtype, std::move(part.shape), weights});
   }
   if (row.bias) out.push_back({".bias", row.dtype, Shape{o}, o});
   return out;

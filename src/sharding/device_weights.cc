@@ -6,6 +6,7 @@
 #include <map>
 
 #include "shardplan/base/units.h"
+#include "shardplan/sharding/created_params.h"
 
 namespace shardplan {
 namespace {
@@ -85,42 +86,28 @@ DeviceParam MakeParam(std::string name, DType dtype, Shape shape, const ModuleRo
 void AddLinear(const std::vector<const ModuleRow*>& members, const Architecture& arch,
                const ShardingRules& rules, std::vector<DeviceParam>* out) {
   const ModuleRow& head = *members.front();
+  LocalLinear linear;
+  linear.dtype = head.device_dtype;
+  linear.whole_in = head.shape.dims[1];
   int64_t rows = 0;
-  int64_t scale_rows = 0;
-  int64_t in = 0;
   int64_t align = 1;
   std::string rule;
   for (const ModuleRow* row : members) {
     const LocalShape local = Slice(*row, arch, rules, row->shape.dims[0], row->shape.dims[1]);
+    linear.members.push_back(local.out);
     rows += local.out;
-    scale_rows += CeilDiv(local.out, row->quant.block_out);
-    in = local.in;
+    linear.in = local.in;
     align = std::max(align, row->param_row_align);
     if (rule.find(local.rule) == std::string::npos) {
       rule += (rule.empty() ? "" : "; ") + local.rule;
     }
   }
-  const int64_t padded = RoundUp(rows, align);
-  if (padded != rows) rule += fmt::format("; rows padded to {}", FormatCount(padded));
-  switch (head.quant.scheme) {
-    case QuantScheme::kPlain:
-      out->push_back(
-          MakeParam(head.param + ".weight", head.device_dtype, Shape{padded, in}, head, rule));
-      break;
-    case QuantScheme::kFp8Block:
-      out->push_back(
-          MakeParam(head.param + ".weight", DType::kF8E4M3, Shape{padded, in}, head, rule));
-      out->push_back(MakeParam(head.param + ".weight_scale_inv", DType::kF32,
-                               Shape{scale_rows, CeilDiv(in, head.quant.block_in)}, head,
-                               "one scale a block"));
-      break;
-    case QuantScheme::kMxfp4:
-      out->push_back(
-          MakeParam(head.param + ".weight", DType::kU8, Shape{padded, CeilDiv(in, 2)}, head, rule));
-      out->push_back(MakeParam(head.param + ".weight_scale", DType::kU8,
-                               Shape{padded, CeilDiv(in, head.quant.block_in)}, head,
-                               "one scale per 32"));
-      break;
+  linear.rows = RoundUp(rows, align);
+  if (linear.rows != rows) rule += fmt::format("; rows padded to {}", FormatCount(linear.rows));
+  const QuantFormat format = head.device_plain ? QuantFormat{} : head.quant;
+  for (CreatedPart& part : CreatedLinear(format, linear)) {
+    out->push_back(MakeParam(head.param + part.suffix, part.dtype, std::move(part.shape), head,
+                             part.rule.empty() ? rule : std::move(part.rule)));
   }
   if (head.bias) {
     // A column's bias is sliced with its rows, a row's bias stays whole.
@@ -146,41 +133,31 @@ void AddTensor(const std::vector<const ModuleRow*>& members, const Architecture&
   out->push_back(MakeParam(head.param, head.device_dtype, std::move(shape), head, rule));
 }
 
-// The routed experts of a layer: w13 holds gate and up, w2 down. Order as the quantization methods
-// create them (fused_moe: fp8.py weights first, mxfp4.py weight and scale in turn; v0.28).
+// The routed experts of a layer: w13 holds gate and up, w2 down.
 void AddExperts(const std::vector<const ModuleRow*>& members, const ShardingRules& rules,
                 std::vector<DeviceParam>* out) {
   const ModuleRow& head = *members.front();
-  const int64_t experts = rules.local_experts;
-  const int64_t n = rules.expert_intermediate;
-  const int64_t k = rules.expert_width;
+  LocalExperts experts;
+  experts.experts = rules.local_experts;
+  experts.input_scales = rules.all_input_scales ? head.experts : rules.local_experts;
+  experts.intermediate = rules.expert_intermediate;
+  experts.width = rules.expert_width;
+  experts.bias = head.bias;
+  experts.dtype = head.device_dtype;
+  const bool gated = std::any_of(members.begin(), members.end(), [](const ModuleRow* row) {
+    return row->split == Split::kExpertGate;
+  });
+  experts.projections = gated ? 2 : 1;
   const std::string rule =
       rules.sizes.expert_parallel
-          ? fmt::format("{} of {} experts, whole (EP {})", experts, head.experts, rules.sizes.ep())
+          ? fmt::format("{} of {} experts, whole (EP {})", experts.experts, head.experts,
+                        rules.sizes.ep())
           : fmt::format("all {} experts, intermediate {} a rank (÷ {})", head.experts,
-                        FormatCount(n), rules.sizes.expert_ranks());
-  auto add = [&](const char* name, DType dtype, int64_t rows, int64_t columns) {
+                        FormatCount(experts.intermediate), rules.sizes.expert_ranks());
+  for (CreatedPart& part : CreatedExperts(head.quant, experts)) {
+    // The rule of the weights holds for their scales, too.
     out->push_back(
-        MakeParam(head.param + "." + name, dtype, Shape{experts, rows, columns}, head, rule));
-  };
-  const QuantFormat& q = head.quant;
-  switch (q.scheme) {
-    case QuantScheme::kPlain:
-      add("w13_weight", head.device_dtype, 2 * n, k);
-      add("w2_weight", head.device_dtype, k, n);
-      break;
-    case QuantScheme::kFp8Block:
-      add("w13_weight", DType::kF8E4M3, 2 * n, k);
-      add("w2_weight", DType::kF8E4M3, k, n);
-      add("w13_weight_scale_inv", DType::kF32, 2 * CeilDiv(n, q.block_out), CeilDiv(k, q.block_in));
-      add("w2_weight_scale_inv", DType::kF32, CeilDiv(k, q.block_out), CeilDiv(n, q.block_in));
-      break;
-    case QuantScheme::kMxfp4:
-      add("w13_weight", DType::kU8, 2 * n, k / 2);
-      add("w13_weight_scale", DType::kU8, 2 * n, k / q.block_in);
-      add("w2_weight", DType::kU8, k, n / 2);
-      add("w2_weight_scale", DType::kU8, k, n / q.block_in);
-      break;
+        MakeParam(head.param + "." + part.suffix, part.dtype, std::move(part.shape), head, rule));
   }
 }
 
@@ -303,15 +280,39 @@ Indivisible Problem(std::string id, const ModuleRow& row, int64_t dimension, int
   return problem;
 }
 
-// FP8 blocks may not be cut: each rank's slice is a multiple of the block.
+// Inputs or outputs that must stay together in a format: the slice of a rank is a multiple of it.
+int64_t UnitOf(const QuantFormat& format, bool output) {
+  switch (format.scheme) {
+    case QuantScheme::kFp8Block:
+      return output ? format.block_out : format.block_in;
+    case QuantScheme::kMxfp8:
+    case QuantScheme::kNvfp4:
+      return output ? 1 : format.block_in;
+    case QuantScheme::kMxfp4:
+      return 1;  // the backends pad what a rank holds
+    case QuantScheme::kAwq:
+      return output ? format.pack() : std::max<int64_t>(format.block_in, 1);
+    case QuantScheme::kGptq:
+    case QuantScheme::kIntPacked:
+      // Permuted inputs keep all groups on every rank.
+      if (output) return format.scheme == QuantScheme::kGptq ? format.pack() : 1;
+      return format.act_order ? format.pack() : std::max(format.block_in, format.pack());
+    default:
+      return 1;
+  }
+}
+
+// Blocks and groups may not be cut.
 void CheckBlock(const ModuleRow& row, int64_t dimension, int64_t divisor, bool output,
                 std::vector<Indivisible>* out) {
-  if (row.quant.scheme != QuantScheme::kFp8Block || divisor <= 1) return;
-  const int64_t block = output ? row.quant.block_out : row.quant.block_in;
-  const int64_t local = dimension / divisor;
-  if (local % block == 0) return;
-  Indivisible problem = Problem("sharding.fp8_block", row, dimension, divisor, output);
-  problem.block = block;
+  if (divisor <= 1 || row.device_plain) return;
+  const int64_t unit = UnitOf(row.quant, output);
+  if (unit <= 1 || (dimension / divisor) % unit == 0) return;
+  Indivisible problem = Problem(
+      row.quant.scheme == QuantScheme::kFp8Block ? "sharding.fp8_block" : "sharding.quant_group",
+      row, dimension, divisor, output);
+  problem.block = unit;
+  problem.scheme = row.quant.scheme;
   out->push_back(std::move(problem));
 }
 

@@ -102,12 +102,16 @@ TEST(LoadModel, AQuantizationBesideTheConfigIsNotOverlooked) {
   dir.Write("m/config.json", TinyDense().dump());
   dir.Write("m/hf_quant_config.json", R"({"quantization": {"quant_algo": "NVFP4"}})");
   auto model = LoadModel(dir.Path("m"));
+  ASSERT_TRUE(model.has_value()) << model.error().ToString();
+  EXPECT_EQ(model->arch.quantization, "nvfp4");
+  dir.Write("m/hf_quant_config.json", R"({"quantization": {"quant_algo": "W4A8_AWQ"}})");
+  model = LoadModel(dir.Path("m"));
   ASSERT_FALSE(model.has_value());
   EXPECT_EQ(model.error().code, ErrorCode::kUnsupported);
   EXPECT_EQ(model.error().ToString(),
             dir.Path("m/hf_quant_config.json") +
-                ": quantization 'NVFP4' is not known; plan the unquantized checkpoint, or one in "
-                "FP8 blocks or MXFP4");
+                ": quantization 'W4A8_AWQ' is not known; plan the unquantized checkpoint, or one "
+                "in FP8, NVFP4, MXFP4, AWQ, GPTQ or compressed-tensors");
   dir.Write("m/hf_quant_config.json", "{");
   model = LoadModel(dir.Path("m"));
   ASSERT_FALSE(model.has_value());

@@ -9,6 +9,7 @@
 
 #include "shardplan/base/file.h"
 #include "shardplan/model/family.h"
+#include "support/quantized_configs.h"
 
 namespace shardplan::testing_support {
 
@@ -20,7 +21,19 @@ inline std::string ExampleConfigPath(const std::string& name) {
   return std::string(SHARDPLAN_EXAMPLES) + "/" + name + "/config.json";
 }
 
+inline nlohmann::json DenseConfig(const std::string& architecture, int64_t hidden,
+                                  int64_t intermediate, int64_t layers, int64_t heads,
+                                  int64_t kv_heads, int64_t vocabulary);
+
+// "name+suffix" is the example under another quantization (quantized_configs.h).
 inline nlohmann::json ExampleConfig(const std::string& name) {
+  if (const size_t plus = name.find('+'); plus != std::string::npos) {
+    nlohmann::json config = ExampleConfig(name.substr(0, plus));
+    config["quantization_config"] = QuantizationOf(name.substr(plus + 1));
+    return config;
+  }
+  if (name == "qwen2-7b") return DenseConfig("Qwen2ForCausalLM", 3584, 18944, 28, 28, 4, 152064);
+  if (name == "qwen2-32b") return DenseConfig("Qwen2ForCausalLM", 5120, 27648, 64, 40, 8, 152064);
   const Result<std::string> text = ReadTextFile(ExampleConfigPath(name), Bytes(1 << 20));
   EXPECT_TRUE(text.has_value()) << name;
   return nlohmann::json::parse(*text);

@@ -103,7 +103,7 @@ inline nlohmann::json TinyKimiK3() {
                          {"vocab_size", 192},
                          {"max_position_embeddings", 4096},
                          {"dtype", "bfloat16"},
-                         {"quantization_config", {{"format", "mxfp4-pack-quantized"}}},
+                         {"quantization_config", Mxfp4Experts()},
                          {"linear_attn_config",
                           {{"num_heads", 8},
                            {"head_dim", 16},

@@ -80,7 +80,7 @@ inline std::vector<nlohmann::json> ReadRows(const std::string& name) {
 // Test names take letters, digits and underscores only.
 inline std::string ExampleName(const ::testing::TestParamInfo<std::string>& example) {
   std::string name = example.param;
-  for (char& c : name) c = c == '-' || c == '.' ? '_' : c;
+  for (char& c : name) c = c == '-' || c == '.' || c == '+' ? '_' : c;
   return name;
 }
 

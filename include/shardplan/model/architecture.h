@@ -154,8 +154,10 @@ struct Architecture {
   int64_t attn_res_block = 0;  // layers between attention-residual blocks; 0: none
   int64_t mtp_layers = 0;      // announced multi-token-prediction layers
 
-  // What the engine calls the quantization: "mxfp4", "fp8", empty for none.
+  // What the engine calls the quantization: "mxfp4", "fp8", "nvfp4", "awq", "gptq", "int4", "int8",
+  // "mxfp8", "bitsandbytes"; empty for none. Of the routed experts where formats are mixed.
   std::string quantization;
+  bool fp8_cache = false;  // the checkpoint was calibrated for an FP8 KV cache, which "auto" takes
 
   int64_t layers() const { return static_cast<int64_t>(attention.size()); }
   bool is_moe(int64_t layer) const;

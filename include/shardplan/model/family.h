@@ -31,7 +31,8 @@ Status ParseAssumption(std::string_view text, Assumptions* out);
 struct ModelSpec {
   Architecture arch;
   TensorTable table;
-  std::vector<Finding> findings;  // e.g. layers announced and not stored
+  std::vector<Finding> findings;   // e.g. layers announced and not stored
+  bool quantization_read = false;  // the family gave its rows their formats itself
 };
 
 // A row of the catalogue of families.
@@ -47,8 +48,10 @@ const std::vector<FamilyInfo>& Families();
 // Reads a config's text and applies the family that its "architectures" name. `subject` stands in
 // error messages for the file. Fails with kInvalidInput for a broken or contradictory config and
 // kUnsupported for an architecture or quantization that no family covers (close names are listed).
+// `sidecar` is the text of the hf_quant_config.json beside it, `sidecar_path` its name in messages.
 Result<ModelSpec> BuildModelSpec(std::string_view config_text, const std::string& subject,
-                                 const Assumptions& assumptions = {});
+                                 const Assumptions& assumptions = {}, std::string_view sidecar = {},
+                                 const std::string& sidecar_path = "hf_quant_config.json");
 
 }  // namespace shardplan
 

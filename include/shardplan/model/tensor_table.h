@@ -53,6 +53,9 @@ enum class Split {
   kVisionRow,
 };
 
+// Whether a row is one of the scales that some quantization methods keep beside an attention layer.
+enum class AttentionScale { kNone, kGqa, kMla };
+
 // Where a module lives.
 enum class Placement {
   kLayers,      // on the stage that holds its layer
@@ -103,6 +106,9 @@ struct ModuleRow {
   // The engine creates it with the model's quantization, where there is one. Families clear it for
   // linears that the engine keeps plain.
   bool quantizable = true;
+  // The engine creates it plain, in device_dtype, also where the file has it quantized.
+  bool device_plain = false;
+  AttentionScale attention_scale = AttentionScale::kNone;
   int64_t kv_heads = 0;               // of Split::kKvHeads, where they are not the model's
   QuantFormat quant;                  // of a linear; plain by default
   DType dtype = DType::kBF16;         // in the file, where not quantized
@@ -147,6 +153,8 @@ enum class ShardRule {
 };
 
 struct TensorTable {
+  // Of the block scales in the published FP8 checkpoints of the family.
+  DType fp8_scale_dtype = DType::kF32;
   // "model.layers.{L}.": what relative parameter names of layered rows are appended to.
   std::string layer_prefix;
   std::vector<ModuleRow> rows;

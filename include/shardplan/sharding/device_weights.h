@@ -26,6 +26,9 @@ struct ShardingRules {
   int64_t expert_width = 0;
   int64_t local_experts = 0;  // on this rank
 
+  // The backend keeps the NVFP4 input scales of all experts on every rank.
+  bool all_input_scales = false;
+
   bool replicate_shared = false;  // sequence parallelism keeps shared experts and dense MLPs whole
   bool vision_on_device = true;   // --language-model-only leaves tower and projector out
   bool vision_sharded = false;    // vision heads divide by TP and the encoder mode says weights
@@ -72,7 +75,8 @@ DeviceWeights ComputeDeviceWeights(const Architecture& arch, const TensorTable& 
                                    const ShardingRules& rules);
 
 // Dimensions that the layout cannot divide. One finding per kind of problem, with ids
-// sharding.column, sharding.row, sharding.kv_heads, sharding.fp8_block; the engine adds its words.
+// sharding.column, sharding.row, sharding.kv_heads, sharding.fp8_block, sharding.quant_group; the
+// engine adds its words.
 struct Indivisible {
   std::string id;
   std::string param;      // the engine's parameter
@@ -82,6 +86,7 @@ struct Indivisible {
   int64_t block = 0;   // the block that `local` must be a multiple of; 0: plain divisibility
   bool output = true;  // output or input dimension
   bool expert = false;
+  QuantScheme scheme = QuantScheme::kPlain;  // whose block it is
 };
 std::vector<Indivisible> CheckSharding(const Architecture& arch, const TensorTable& table,
                                        const ShardingRules& rules);

@@ -14,11 +14,38 @@
 namespace shardplan::vllm {
 namespace {
 
+// The same for a group of a packed format.
+// Sources: quantization/awq.py, auto_gptq.py, utils/marlin_utils.py:verify_marlin_supports_shape,
+// modelopt.py (d29f7f5c).
+std::string GroupWords(const Indivisible& p) {
+  const char* side = p.output ? "output" : "input";
+  switch (p.scheme) {
+    case QuantScheme::kAwq:
+      return fmt::format(
+          "The {} size is not aligned with the quantized weight shape. This can be caused by too "
+          "large tensor parallel size. ({} is not a multiple of {})",
+          side, p.local, p.block);
+    case QuantScheme::kGptq:
+    case QuantScheme::kIntPacked:
+      return fmt::format(
+          "Weight {}_size_per_partition = {} is not divisible by {} = {}. Consider reducing "
+          "tensor_parallel_size or running with --quantization gptq.",
+          side, p.local, p.output ? "pack_factor" : "group_size", p.block);
+    case QuantScheme::kNvfp4:
+      return fmt::format(
+          "Unsupported model when in features size is not multiple of {}: {} on each rank", p.block,
+          p.local);
+    default:
+      return fmt::format("{} is not divisible by the {} that share a scale", p.local, p.block);
+  }
+}
+
 // vLLM's sentence for a dimension that does not divide.
 // Sources: config/model.py:verify_with_parallel_config; distributed/utils.py:divide;
 // quantization/utils/fp8_utils.py:validate_fp8_block_shape; fused_moe fp8.py create_weights
 // (d29f7f5c).
 std::string EngineWords(const Indivisible& p) {
+  if (p.block > 0 && p.scheme != QuantScheme::kFp8Block) return GroupWords(p);
   if (p.block > 0 && p.expert) {
     return p.output ? fmt::format(
                           "The output_size of gate's and up's weight = {} is not divisible "

@@ -42,10 +42,14 @@ Result<Backend> FindBackend(const std::string& name) {
               "expected one of " + JoinWithOr(names));
 }
 
-// Which kernel runs the routed experts. Source: fused_moe/oracle/{mxfp4,fp8}.py (d29f7f5c); for FP8
-// on Hopper the choice that public logs from v0.19 on show.
+// Which kernel runs the routed experts. Source: fused_moe/oracle/{mxfp4,nvfp4,fp8}.py (d29f7f5c);
+// for FP8 on Hopper the choice that public logs from v0.19 on show.
 std::string DefaultMoeBackend(const Architecture& arch, int capability) {
   if (arch.moe.experts == 0) return "";
+  if (arch.quantization == "nvfp4") return Is10x(capability) ? "flashinfer_trtllm" : "marlin";
+  if (arch.quantization == "awq" || arch.quantization == "gptq" || arch.quantization == "int4") {
+    return "marlin";
+  }
   if (arch.quantization == "mxfp4") return Is10x(capability) ? "flashinfer_trtllm" : "marlin";
   if (arch.quantization == "fp8") {
     if (capability < 89) return "marlin";

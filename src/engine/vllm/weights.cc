@@ -34,6 +34,13 @@ bool HasFusedDecode(int capability) {
   return capability == 90 || (capability >= 100 && capability <= 121);
 }
 
+// Cards without FP8 arithmetic run block FP8 through Marlin, whose scales take in × out / 64 bytes
+// where the blocks' took a fraction of that.
+Bytes MarlinScales(const DeviceParam& param) {
+  if (param.dtype != DType::kF8E4M3 || param.shape.dims.size() < 2) return Bytes();
+  return Bytes(param.bytes.count() / 64);
+}
+
 }  // namespace
 
 ExpertPadding PadExpert(const Context& c) {
@@ -65,6 +72,10 @@ ShardingRules RulesFor(const Context& c, int64_t ep_rank) {
     rules.expert_intermediate = PadExpert(c).padded;
     const int64_t width = moe.latent > 0 ? moe.latent : c.arch->hidden;
     rules.expert_width = RoundUp(width, TileOf(c).width);
+    // FlashInfer's kernels take the input scales of the whole layer (golden rows of
+    // capability 10.0); Marlin those of the experts it holds.
+    rules.all_input_scales =
+        c.arch->quantization == "nvfp4" && c.resolved.moe_backend.starts_with("flashinfer");
     // Linear placement: the first E % EP ranks hold one more.
     const int64_t ep = c.sizes.ep();
     rules.local_experts = moe.experts / ep + (ep_rank < moe.experts % ep ? 1 : 0);
@@ -125,13 +136,30 @@ std::vector<ExtraBytes> PostLoad(const Context& c, const StageRange& stage,
   // MLA absorbs kv_b_proj into the query and output projections. From an unquantized one these are
   // views; a quantized one is dequantized once.
   const int64_t mla = a.CountKind(AttentionKind::kMla, stage.first, stage.count);
-  if (mla > 0 && a.quantization == "fp8") {
+  int64_t dequantized = 0;
+  Bytes marlin_scales;
+  for (int64_t layer = stage.first; layer < stage.end(); ++layer) {
+    for (const DeviceParam& param : weights.layer(layer).params) {
+      const bool kv_b = param.name.starts_with("self_attn.kv_b_proj.");
+      dequantized +=
+          kv_b && (param.name.ends_with(".qweight") || param.name.ends_with(".weight_packed") ||
+                   (param.name.ends_with(".weight") && BitsOf(param.dtype) <= 8));
+      if (c.gpu->capability < 89) marlin_scales += MarlinScales(param);
+    }
+  }
+  if (dequantized > 0) {
     const int64_t heads = a.heads / c.sizes.tp;
-    const int64_t bytes = mla * a.mla.kv_lora_rank * heads *
+    const int64_t bytes = dequantized * a.mla.kv_lora_rank * heads *
                           (a.mla.nope_head_dim + a.mla.v_head_dim) * (BitsOf(c.resolved.dtype) / 8);
-    out.push_back({"W_UK_T, W_UV", Bytes(bytes),
-                   fmt::format("{} MLA layers: kv_b_proj of {} heads dequantized", mla, heads),
-                   "vllm/model_executor/layers/attention/mla_attention.py (d29f7f5c)"});
+    out.push_back(
+        {"W_UK_T, W_UV", Bytes(bytes),
+         fmt::format("{} MLA layers: kv_b_proj of {} heads dequantized", dequantized, heads),
+         "vllm/model_executor/layers/attention/mla_attention.py (d29f7f5c)"});
+  }
+  if (marlin_scales > Bytes()) {
+    out.push_back({"FP8 scales, Marlin layout", marlin_scales,
+                   "block scales spread to one per 128 inputs of every output",
+                   "a public start-up log of MiniMax-M2.7 on A100 (v0.20)"});
   }
   // FP8 MoE on Hopper sits above the tensor sum by about the expert scales.
   if (a.quantization == "fp8" && c.gpu->capability == 90) {

@@ -43,30 +43,6 @@ void ReadGqa(ConfigReader& config, int64_t layers, Architecture* a) {
   a->rotary = ReadRotary(config, config.DimOr("rotary_dim", partial), a->max_positions);
 }
 
-tl::unexpected<Error> UnknownQuantization(const ConfigReader& config, std::string_view method,
-                                          std::string_view family, std::string fix) {
-  const std::string what = method.empty() ? "a quantization_config without a quant_method"
-                                          : "quantization method '" + Printable(method, 40) + "'";
-  return Fail(ErrorCode::kUnsupported, config.subject(),
-              what + " is not known for " + std::string(family), std::move(fix));
-}
-
-Result<QuantFormat> ReadFp8Blocks(ConfigReader& config, std::string_view family, Architecture* a) {
-  if (!config.Has("quantization_config")) return QuantFormat{};
-  ConfigReader q = config.Object("quantization_config");
-  const std::string method = q.StringOr("quant_method", "");
-  std::vector<int64_t> block;
-  if (q.Has("weight_block_size")) block = q.IntList("weight_block_size", 1, 1 << 16);
-  config.Adopt(q);
-  if (!config.ok()) return tl::unexpected(config.error());
-  if (method != "fp8" || block.size() != 2) {
-    return UnknownQuantization(config, method, family,
-                               "fp8 with a weight_block_size of two numbers is");
-  }
-  a->quantization = "fp8";
-  return QuantFormat{QuantScheme::kFp8Block, block[0], block[1]};
-}
-
 void ReadExperts(ConfigReader& config, std::string_view experts_key,
                  std::string_view intermediate_key, int64_t layers, Architecture* a) {
   constexpr std::string_view kTopK = "num_experts_per_tok";
@@ -109,29 +85,32 @@ void AddHead(TableBuilder& t, const Architecture& a, Placement placement) {
            Shape{a.vocabulary, a.hidden});
 }
 
+// Created beside the projections by some quantization methods, filled from checkpoints that
+// calibrate the cache.
+void AddAttentionScales(TableBuilder& t, const std::string& prefix, const std::string& param,
+                        AttentionScale kind) {
+  for (const char* x : {"q", "k", "v", "prob"}) {
+    const std::string name = param + x + "_scale";
+    ModuleRow& row = t.Tensor(prefix + name, name, Role::kAttention, Split::kReplicated, Shape{});
+    row.stored = false;
+    row.attention_scale = kind;
+  }
+}
+
 void AddGqa(TableBuilder& t, const std::string& prefix, const Architecture& a,
             const GqaOptions& options) {
   const std::string attn = prefix + "self_attn.";
   const std::string qkv = "self_attn.qkv_proj";
   constexpr Role kRole = Role::kAttention;
-  t.Linear(attn + "q_proj", qkv, kRole, Split::kColumn, a.heads * a.head_dim, a.hidden,
-           options.quant)
-      .bias = options.qkv_bias;
+  t.Linear(attn + "q_proj", qkv, kRole, Split::kColumn, a.heads * a.head_dim, a.hidden).bias =
+      options.qkv_bias;
   for (const char* x : {"k", "v"}) {
-    t.Linear(attn + x + "_proj", qkv, kRole, Split::kKvHeads, a.kv_heads * a.head_dim, a.hidden,
-             options.quant)
+    t.Linear(attn + x + "_proj", qkv, kRole, Split::kKvHeads, a.kv_heads * a.head_dim, a.hidden)
         .bias = options.qkv_bias;
   }
-  t.Linear(attn + "o_proj", "self_attn.o_proj", kRole, Split::kRow, a.hidden, a.heads * a.head_dim,
-           options.quant)
+  t.Linear(attn + "o_proj", "self_attn.o_proj", kRole, Split::kRow, a.hidden, a.heads * a.head_dim)
       .bias = options.o_bias;
-  if (options.quant.scheme == QuantScheme::kFp8Block) {
-    // Created beside the projections, filled from checkpoints that calibrate the cache.
-    for (const char* x : {"q", "k", "v", "prob"}) {
-      const std::string name = std::string("self_attn.attn.") + x + "_scale";
-      t.Tensor(prefix + name, name, kRole, Split::kReplicated, Shape{}).stored = false;
-    }
-  }
+  AddAttentionScales(t, prefix, "self_attn.attn.", AttentionScale::kGqa);
   // A norm over all heads is divided with them, one over a single head is not.
   const auto norm = [&](const char* name, int64_t width, Split split) {
     if (width == 0) return;
@@ -142,7 +121,7 @@ void AddGqa(TableBuilder& t, const std::string& prefix, const Architecture& a,
   norm("k_norm", options.k_norm, Split::kKvHeads);
 }
 
-void AddMla(TableBuilder& t, const std::string& prefix, const Architecture& a, QuantFormat quant) {
+void AddMla(TableBuilder& t, const std::string& prefix, const Architecture& a) {
   const MlaShape& m = a.mla;
   const int64_t queries = a.heads * (m.nope_head_dim + m.rope_head_dim);
   const std::string attn = prefix + "self_attn.";
@@ -151,45 +130,44 @@ void AddMla(TableBuilder& t, const std::string& prefix, const Architecture& a, Q
   std::string down = "self_attn.kv_a_proj_with_mqa";
   if (m.q_lora_rank > 0) {
     down = "self_attn.fused_qkv_a_proj";
-    t.Linear(attn + "q_a_proj", down, kRole, Split::kReplicated, m.q_lora_rank, a.hidden, quant);
+    t.Linear(attn + "q_a_proj", down, kRole, Split::kReplicated, m.q_lora_rank, a.hidden);
   }
-  t.Linear(attn + "kv_a_proj_with_mqa", down, kRole, Split::kReplicated, m.latent_width(), a.hidden,
-           quant);
+  t.Linear(attn + "kv_a_proj_with_mqa", down, kRole, Split::kReplicated, m.latent_width(),
+           a.hidden);
   if (m.q_lora_rank > 0) {
     t.Norm(attn + "q_a_layernorm", "self_attn.q_a_layernorm", m.q_lora_rank, kRole);
-    t.Linear(attn + "q_b_proj", "self_attn.q_b_proj", kRole, Split::kColumn, queries, m.q_lora_rank,
-             quant);
+    t.Linear(attn + "q_b_proj", "self_attn.q_b_proj", kRole, Split::kColumn, queries,
+             m.q_lora_rank);
   } else {
-    t.Linear(attn + "q_proj", "self_attn.q_proj", kRole, Split::kColumn, queries, a.hidden, quant);
+    t.Linear(attn + "q_proj", "self_attn.q_proj", kRole, Split::kColumn, queries, a.hidden);
   }
   t.Norm(attn + "kv_a_layernorm", "self_attn.kv_a_layernorm", m.kv_lora_rank, kRole);
   t.Linear(attn + "kv_b_proj", "self_attn.kv_b_proj", kRole, Split::kColumn,
-           a.heads * (m.nope_head_dim + m.v_head_dim), m.kv_lora_rank, quant);
+           a.heads * (m.nope_head_dim + m.v_head_dim), m.kv_lora_rank);
   if (m.output_gate) {
     t.Linear(attn + "g_proj", "self_attn.g_proj", kRole, Split::kColumn, a.heads * m.v_head_dim,
-             a.hidden, quant);
+             a.hidden);
   }
   t.Linear(attn + "o_proj", "self_attn.o_proj", kRole, Split::kRow, a.hidden,
-           a.heads * m.v_head_dim, quant);
+           a.heads * m.v_head_dim);
+  AddAttentionScales(t, prefix, "self_attn.mla_attn.mla_attn.", AttentionScale::kMla);
 }
 
 void AddGatedMlp(TableBuilder& t, const std::string& name, const std::string& param, Role role,
-                 Split column, Split row, int64_t hidden, int64_t intermediate, QuantFormat quant,
-                 bool bias) {
+                 Split column, Split row, int64_t hidden, int64_t intermediate, bool bias) {
   for (const char* x : {"gate", "up"}) {
-    t.Linear(name + x + "_proj", param + "gate_up_proj", role, column, intermediate, hidden, quant)
-        .bias = bias;
+    t.Linear(name + x + "_proj", param + "gate_up_proj", role, column, intermediate, hidden).bias =
+        bias;
   }
-  t.Linear(name + "down_proj", param + "down_proj", role, row, hidden, intermediate, quant).bias =
-      bias;
+  t.Linear(name + "down_proj", param + "down_proj", role, row, hidden, intermediate).bias = bias;
 }
 
 void AddExperts(TableBuilder& t, const std::string& name, const std::string& param,
-                const Architecture& a, QuantFormat quant, ExpertNames names) {
+                const Architecture& a, ExpertNames names) {
   const int64_t width = a.moe.latent > 0 ? a.moe.latent : a.hidden;
   const auto add = [&](const char* projection, Split split, int64_t out, int64_t in) {
-    t.Linear(name + "{E}." + projection, param, Role::kRoutedExpert, split, out, in, quant)
-        .experts = a.moe.experts;
+    t.Linear(name + "{E}." + projection, param, Role::kRoutedExpert, split, out, in).experts =
+        a.moe.experts;
   };
   add(names.gate, Split::kExpertGate, a.moe.intermediate, width);
   add(names.up, Split::kExpertUp, a.moe.intermediate, width);
@@ -205,8 +183,8 @@ void AddCorrectionBias(TableBuilder& t, const std::string& name, const std::stri
 }
 
 void AddDenseThenMoe(TableBuilder& t, const std::string& p, const Architecture& a,
-                     QuantFormat quant, const Assumptions& assumptions,
-                     const std::function<void()>& attention, const std::function<void()>& moe) {
+                     const Assumptions& assumptions, const std::function<void()>& attention,
+                     const std::function<void()>& moe) {
   const int64_t layers = a.layers();
   AddEmbedding(t, a);
   t.In(LayerSet::Range(0, layers));
@@ -214,7 +192,7 @@ void AddDenseThenMoe(TableBuilder& t, const std::string& p, const Architecture& 
   if (a.moe.first_dense > 0) {
     t.In(LayerSet::Range(0, a.moe.first_dense));
     AddGatedMlp(t, p + "mlp.", "mlp.", Role::kDenseMlp, Split::kColumn, Split::kRow, a.hidden,
-                a.dense_intermediate, quant);
+                a.dense_intermediate);
   }
   if (a.moe.first_dense < layers) {
     t.In(LayerSet::Range(a.moe.first_dense, layers));
@@ -240,7 +218,8 @@ void AddDraftParts(TableBuilder& t, const std::string& prefix, const Architectur
   }
   t.Norm(prefix + "enorm", "enorm", a.hidden);
   t.Norm(prefix + "hnorm", "hnorm", a.hidden);
-  t.Linear(prefix + "eh_proj", "eh_proj", Role::kDraft, Split::kReplicated, a.hidden, 2 * a.hidden);
+  t.Linear(prefix + "eh_proj", "eh_proj", Role::kDraft, Split::kReplicated, a.hidden, 2 * a.hidden)
+      .quantizable = false;
   t.Norm(prefix + "shared_head.norm", "shared_head.norm", a.hidden);
   if (own_embeddings) {
     t.Tensor(prefix + "shared_head.head.weight", "shared_head.head.weight", Role::kDraft,

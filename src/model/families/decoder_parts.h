@@ -22,15 +22,6 @@ void ReadGqa(ConfigReader& config, int64_t layers, Architecture* arch);
 // The rotary table of `dim`, from rope_scaling.
 Rotary ReadRotary(ConfigReader& config, int64_t dim, int64_t positions);
 
-// The error for a quantization method that `family` is not known with; `method` may be empty.
-tl::unexpected<Error> UnknownQuantization(const ConfigReader& config, std::string_view method,
-                                          std::string_view family, std::string fix);
-
-// quantization_config of the method fp8 with blocks, or plain where there is none; anything else is
-// kUnsupported, named for `family`. Sets arch->quantization.
-Result<QuantFormat> ReadFp8Blocks(ConfigReader& config, std::string_view family,
-                                  Architecture* arch);
-
 // The routed experts of arch->moe, from the keys that families name differently; checked.
 void ReadExperts(ConfigReader& config, std::string_view experts_key,
                  std::string_view intermediate_key, int64_t layers, Architecture* arch);
@@ -57,22 +48,22 @@ struct GqaOptions {
   bool o_bias = false;
   int64_t q_norm = 0;  // width of q_norm and k_norm; 0: none
   int64_t k_norm = 0;
-  QuantFormat quant;
 };
 
-// q, k, v and o projections with their norms, below `prefix`self_attn. FP8 models get the engine's
-// four per-layer attention scales as well.
+// The four scales of an attention layer that some quantization methods keep; `param` ends in a dot.
+void AddAttentionScales(TableBuilder& t, const std::string& prefix, const std::string& param,
+                        AttentionScale kind);
+
+// q, k, v and o projections with their norms, below `prefix`self_attn.
 void AddGqa(TableBuilder& t, const std::string& prefix, const Architecture& arch,
             const GqaOptions& options);
 
 // The projections of multi-head latent attention with their norms, below `prefix`self_attn.
-void AddMla(TableBuilder& t, const std::string& prefix, const Architecture& arch,
-            QuantFormat quant);
+void AddMla(TableBuilder& t, const std::string& prefix, const Architecture& arch);
 
 // gate, up and down projections: `name` and `param` end in a dot.
 void AddGatedMlp(TableBuilder& t, const std::string& name, const std::string& param, Role role,
-                 Split column, Split row, int64_t hidden, int64_t intermediate, QuantFormat quant,
-                 bool bias = false);
+                 Split column, Split row, int64_t hidden, int64_t intermediate, bool bias = false);
 
 // Routed experts, named by their gate, up and down projections.
 struct ExpertNames {
@@ -81,7 +72,7 @@ struct ExpertNames {
   const char* down = "down_proj";
 };
 void AddExperts(TableBuilder& t, const std::string& name, const std::string& param,
-                const Architecture& arch, QuantFormat quant, ExpertNames names = {});
+                const Architecture& arch, ExpertNames names = {});
 
 // A router's bias for balancing without an auxiliary loss: F32 in the file and on the card.
 void AddCorrectionBias(TableBuilder& t, const std::string& name, const std::string& param,
@@ -90,8 +81,8 @@ void AddCorrectionBias(TableBuilder& t, const std::string& name, const std::stri
 // A whole model as ReadDenseThenMoe reads it; the family brings the rows of its attention and of
 // its mixture, which the MTP layers have, too.
 void AddDenseThenMoe(TableBuilder& t, const std::string& prefix, const Architecture& arch,
-                     QuantFormat quant, const Assumptions& assumptions,
-                     const std::function<void()>& attention, const std::function<void()>& moe);
+                     const Assumptions& assumptions, const std::function<void()>& attention,
+                     const std::function<void()>& moe);
 
 // What only an MTP layer has: the fusion of the next token's embedding with the hidden state and,
 // where they are stored again, its own embedding and head.

@@ -8,9 +8,9 @@
 namespace shardplan::families {
 namespace {
 
-void AddAttention(TableBuilder& t, const std::string& p, const Architecture& a, QuantFormat quant,
+void AddAttention(TableBuilder& t, const std::string& p, const Architecture& a,
                   const Assumptions& assumptions) {
-  AddMla(t, p, a, quant);
+  AddMla(t, p, a);
   // Kimi-K2 stores its rotary frequencies; no engine loads them.
   if (assumptions.inv_freq) {
     ModuleRow& row = t.Tensor(p + "self_attn.rotary_emb.inv_freq", "self_attn.rotary_emb.inv_freq",
@@ -21,16 +21,14 @@ void AddAttention(TableBuilder& t, const std::string& p, const Architecture& a, 
 }
 
 // A router with a bias balances without an auxiliary loss ("noaux_tc").
-void AddMoe(TableBuilder& t, const std::string& p, const Architecture& a, QuantFormat quant,
-            bool has_bias) {
+void AddMoe(TableBuilder& t, const std::string& p, const Architecture& a, bool has_bias) {
   t.Linear(p + "mlp.gate", "mlp.gate", Role::kRouter, Split::kReplicated, a.moe.experts, a.hidden);
   if (has_bias) AddCorrectionBias(t, p + "mlp.gate.", "mlp.gate.", a);
   if (a.moe.shared_intermediate > 0) {
     AddGatedMlp(t, p + "mlp.shared_experts.", "mlp.shared_experts.", Role::kSharedExpert,
-                Split::kSharedColumn, Split::kSharedRow, a.hidden, a.moe.shared_intermediate,
-                quant);
+                Split::kSharedColumn, Split::kSharedRow, a.hidden, a.moe.shared_intermediate);
   }
-  AddExperts(t, p + "mlp.experts.", "mlp.experts.routed_experts", a, quant);
+  AddExperts(t, p + "mlp.experts.", "mlp.experts.routed_experts", a);
 }
 
 }  // namespace
@@ -55,15 +53,14 @@ Result<ModelSpec> BuildDeepseekV3(ConfigReader& config, const Assumptions& assum
   const bool has_bias =
       config.StringOr("topk_method", a.name == "DeepseekV2ForCausalLM" ? "greedy" : "noaux_tc") ==
       "noaux_tc";
-  SHARDPLAN_ASSIGN_OR_RETURN(const QuantFormat quant, ReadFp8Blocks(config, "deepseek-v3", &a));
   if (!config.ok()) return tl::unexpected(config.error());
 
   spec.table.layer_prefix = "model.layers.{L}.";
   const std::string p = spec.table.layer_prefix;
   TableBuilder t(&spec.table, a.dtype);
   AddDenseThenMoe(
-      t, p, a, quant, assumptions, [&] { AddAttention(t, p, a, quant, assumptions); },
-      [&] { AddMoe(t, p, a, quant, has_bias); });
+      t, p, a, assumptions, [&] { AddAttention(t, p, a, assumptions); },
+      [&] { AddMoe(t, p, a, has_bias); });
   return spec;
 }
 

@@ -28,9 +28,7 @@ Result<ModelSpec> BuildDense(ConfigReader& config, const Assumptions& assumption
     return Fail(ErrorCode::kUnsupported, config.subject(),
                 "sliding_window: sliding-window layers are not modelled for this family");
   }
-  SHARDPLAN_ASSIGN_OR_RETURN(QuantFormat quant, ReadFp8Blocks(config, "dense models", &a));
-  if (qwen3) quant.scale_dtype = DType::kBF16;
-  attention.quant = quant;
+  if (qwen3) spec.table.fp8_scale_dtype = DType::kBF16;
   if (!config.ok()) return tl::unexpected(config.error());
 
   spec.table.layer_prefix = "model.layers.{L}.";
@@ -47,7 +45,7 @@ Result<ModelSpec> BuildDense(ConfigReader& config, const Assumptions& assumption
     row.optional = true;
   }
   AddGatedMlp(t, p + "mlp.", "mlp.", Role::kDenseMlp, Split::kColumn, Split::kRow, a.hidden,
-              a.dense_intermediate, quant, mlp_bias);
+              a.dense_intermediate, mlp_bias);
   AddLayerNorms(t, p, a.hidden);
   AddHead(t, a);
   return spec;

@@ -9,14 +9,14 @@
 namespace shardplan::families {
 namespace {
 
-void AddMoe(TableBuilder& t, const std::string& p, const Architecture& a, QuantFormat quant) {
+void AddMoe(TableBuilder& t, const std::string& p, const Architecture& a) {
   t.Linear(p + "mlp.gate", "mlp.gate", Role::kRouter, Split::kReplicated, a.moe.experts, a.hidden)
       .device_dtype = DType::kF32;
   AddCorrectionBias(t, p + "mlp.gate.", "mlp.gate.", a);
   // Divided even where the mixture runs sequence-parallel.
   AddGatedMlp(t, p + "mlp.shared_experts.", "mlp.shared_experts.", Role::kSharedExpert,
-              Split::kColumn, Split::kRow, a.hidden, a.moe.shared_intermediate, quant);
-  AddExperts(t, p + "mlp.experts.", "mlp.experts.routed_experts", a, quant);
+              Split::kColumn, Split::kRow, a.hidden, a.moe.shared_intermediate);
+  AddExperts(t, p + "mlp.experts.", "mlp.experts.routed_experts", a);
 }
 
 }  // namespace
@@ -30,15 +30,13 @@ Result<ModelSpec> BuildGlm4Moe(ConfigReader& config, const Assumptions& assumpti
   GqaOptions attention;
   attention.qkv_bias = config.BoolOr("attention_bias", false);
   if (config.BoolOr("use_qk_norm", false)) attention.q_norm = attention.k_norm = a.head_dim;
-  SHARDPLAN_ASSIGN_OR_RETURN(attention.quant, ReadFp8Blocks(config, "glm4-moe", &a));
   if (!config.ok()) return tl::unexpected(config.error());
 
   spec.table.layer_prefix = "model.layers.{L}.";
   const std::string p = spec.table.layer_prefix;
   TableBuilder t(&spec.table, a.dtype);
   AddDenseThenMoe(
-      t, p, a, attention.quant, assumptions, [&] { AddGqa(t, p, a, attention); },
-      [&] { AddMoe(t, p, a, attention.quant); });
+      t, p, a, assumptions, [&] { AddGqa(t, p, a, attention); }, [&] { AddMoe(t, p, a); });
   return spec;
 }
 

@@ -72,20 +72,22 @@ void AddKda(TableBuilder& t, const std::string& p, const Architecture& a) {
   t.Linear(attn + "o_proj", "self_attn.o_proj", kRole, Split::kRow, hidden, width);
 }
 
-void AddMoe(TableBuilder& t, const std::string& p, const Architecture& a, QuantFormat quant) {
+void AddMoe(TableBuilder& t, const std::string& p, const Architecture& a) {
   const std::string moe = p + "block_sparse_moe.";
   const std::string out = "block_sparse_moe.";
   const int64_t latent = a.moe.latent;
   t.Linear(moe + "gate", out + "gate", Role::kRouter, Split::kReplicated, a.moe.experts, a.hidden);
   AddCorrectionBias(t, moe + "gate.", out + "gate.", a);
   AddGatedMlp(t, moe + "shared_experts.", out + "shared_experts.", Role::kSharedExpert,
-              Split::kSharedColumn, Split::kSharedRow, a.hidden, a.moe.shared_intermediate, {});
+              Split::kSharedColumn, Split::kSharedRow, a.hidden, a.moe.shared_intermediate);
   t.Linear(moe + "routed_expert_down_proj", out + "routed_expert_down_proj",
-           Role::kLatentProjection, Split::kReplicated, latent, a.hidden);
+           Role::kLatentProjection, Split::kReplicated, latent, a.hidden)
+      .quantizable = false;
   t.Norm(moe + "routed_expert_norm", out + "routed_expert_norm", latent, Role::kLatentProjection);
   t.Linear(moe + "routed_expert_up_proj", out + "routed_expert_up_proj", Role::kLatentProjection,
-           Split::kReplicated, a.hidden, latent);
-  AddExperts(t, moe + "experts.", out + "experts.routed_experts", a, quant, {"w1", "w3", "w2"});
+           Split::kReplicated, a.hidden, latent)
+      .quantizable = false;
+  AddExperts(t, moe + "experts.", out + "experts.routed_experts", a, {"w1", "w3", "w2"});
 }
 
 void AddVision(TableBuilder& t, ConfigReader& v, const Architecture& a) {
@@ -129,7 +131,6 @@ Result<ModelSpec> BuildKimiK3(ConfigReader& config, const Assumptions&) {
   ConfigReader text = config.Object("text_config");
   ConfigReader linear = text.Object("linear_attn_config");
   ConfigReader vision = config.Object("vision_config");
-  ConfigReader quant = text.Object("quantization_config");
 
   a.name = ArchitectureName(config);
   a.dtype = ModelDType(text);
@@ -173,21 +174,10 @@ Result<ModelSpec> BuildKimiK3(ConfigReader& config, const Assumptions&) {
   a.vision.time_positions = vision.IntOr("init_pos_emb_time", 0, 1 << 16, 0);
   a.vision.patches_per_token = 4 * std::max<int64_t>(a.vision.time_positions, 1);
 
-  const std::string format = quant.StringOr("format", "");
-  if (quant.ok() && format != "mxfp4-pack-quantized") {
-    return Fail(ErrorCode::kUnsupported, config.subject(),
-                "quantization format '" + format + "' is not known for kimi-k3",
-                "mxfp4-pack-quantized is");
-  }
-  a.quantization = "mxfp4";
-  ConfigReader weights = quant.ObjectOr("config_groups").ObjectOr("group_0").ObjectOr("weights");
-  if (weights.IntOr("num_bits", 4, 4, 4) != 4 || weights.IntOr("group_size", 32, 32, 32) != 32) {
-    weights.Contradiction("num_bits", "expected 4 bits in groups of 32");
-  }
   if (text.IntOr("moe_layer_freq", 1, 1, 1) != 1 || !text.BoolOr("latent_moe_use_norm", true)) {
     text.Contradiction("latent_moe_use_norm", "expected true: the latent norm is always stored");
   }
-  for (const ConfigReader* child : {&text, &linear, &vision, &quant, &weights}) {
+  for (const ConfigReader* child : {&text, &linear, &vision}) {
     config.Adopt(*child);
   }
   if (!config.ok()) return tl::unexpected(config.error());
@@ -200,7 +190,6 @@ Result<ModelSpec> BuildKimiK3(ConfigReader& config, const Assumptions&) {
     return tl::unexpected(text.error());
   }
 
-  const QuantFormat mxfp4 = {QuantScheme::kMxfp4, 1, 32};
   spec.table.layer_prefix = "language_model.model.layers.{L}.";
   spec.table.shard_rule = ShardRule::kLayerPerShard;
   const std::string p = spec.table.layer_prefix;
@@ -212,14 +201,14 @@ Result<ModelSpec> BuildKimiK3(ConfigReader& config, const Assumptions&) {
               "language_model.model.embed_tokens.weight", Role::kEmbedding, Split::kVocabulary,
               Shape{a.vocabulary, a.hidden});
   AddKda(t.In(LayersOf(a, AttentionKind::kKda)), p, a);
-  AddMla(t.In(LayersOf(a, AttentionKind::kMla)), p, a, {});
+  AddMla(t.In(LayersOf(a, AttentionKind::kMla)), p, a);
   t.In(LayerSet::Range(0, a.moe.first_dense));
   if (a.moe.first_dense > 0) {
     AddGatedMlp(t, p + "mlp.", "mlp.", Role::kDenseMlp, Split::kSharedColumn, Split::kSharedRow,
-                a.hidden, a.dense_intermediate, {});
+                a.hidden, a.dense_intermediate);
   }
   if (a.moe.first_dense < layers) {
-    AddMoe(t.In(LayerSet::Range(a.moe.first_dense, layers)), p, a, mxfp4);
+    AddMoe(t.In(LayerSet::Range(a.moe.first_dense, layers)), p, a);
   }
   t.In(all);
   AddLayerNorms(t, p, a.hidden);
@@ -227,7 +216,8 @@ Result<ModelSpec> BuildKimiK3(ConfigReader& config, const Assumptions&) {
     t.Norm(p + norm, norm, a.hidden, Role::kAttentionResidual);
   }
   for (const char* proj : {"self_attention_res_proj", "mlp_res_proj"}) {
-    t.Linear(p + proj, proj, Role::kAttentionResidual, Split::kReplicated, 1, a.hidden);
+    t.Linear(p + proj, proj, Role::kAttentionResidual, Split::kReplicated, 1, a.hidden)
+        .quantizable = false;
   }
   t.At(Placement::kLastStage);
   const std::string model = "language_model.model.";
@@ -235,7 +225,8 @@ Result<ModelSpec> BuildKimiK3(ConfigReader& config, const Assumptions&) {
   t.Norm(model + "output_attn_res_norm", model + "output_attn_res_norm", a.hidden,
          Role::kAttentionResidual);
   t.Linear(model + "output_attn_res_proj", model + "output_attn_res_proj", Role::kAttentionResidual,
-           Split::kReplicated, 1, a.hidden);
+           Split::kReplicated, 1, a.hidden)
+      .quantizable = false;
   t.Tensor("language_model.lm_head.weight", "language_model.lm_head.weight", Role::kHead,
            Split::kVocabulary, Shape{a.vocabulary, a.hidden});
   AddVision(t.At(Placement::kEveryStage), vision, a);

@@ -16,7 +16,6 @@ Result<ModelSpec> BuildMinimaxM2(ConfigReader& config, const Assumptions&) {
   if (config.IntOr("shared_intermediate_size", 0, 1 << 24, 0) != 0) {
     config.Contradiction("shared_intermediate_size", "expected 0: no shared expert is modelled");
   }
-  SHARDPLAN_ASSIGN_OR_RETURN(const QuantFormat quant, ReadFp8Blocks(config, "minimax-m2", &a));
   const bool norms = config.BoolOr("use_qk_norm", true);
   if (!config.ok()) return tl::unexpected(config.error());
 
@@ -28,11 +27,10 @@ Result<ModelSpec> BuildMinimaxM2(ConfigReader& config, const Assumptions&) {
   GqaOptions attention;
   attention.q_norm = norms ? a.heads * a.head_dim : 0;
   attention.k_norm = norms ? a.kv_heads * a.head_dim : 0;
-  attention.quant = quant;
   AddGqa(t, p, a, attention);
   const std::string moe = "block_sparse_moe.";
   AddCorrectionBias(t, p + moe, moe, a);
-  AddExperts(t, p + moe + "experts.", moe + "experts.routed_experts", a, quant, {"w1", "w3", "w2"});
+  AddExperts(t, p + moe + "experts.", moe + "experts.routed_experts", a, {"w1", "w3", "w2"});
   t.Linear(p + moe + "gate", moe + "gate", Role::kRouter, Split::kReplicated, a.moe.experts,
            a.hidden)
       .device_dtype = DType::kF32;

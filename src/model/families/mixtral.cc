@@ -15,7 +15,6 @@ Result<ModelSpec> BuildMixtral(ConfigReader& config, const Assumptions&) {
   if (config.Has("sliding_window")) {
     config.Contradiction("sliding_window", "sliding-window layers are not modelled");
   }
-  SHARDPLAN_ASSIGN_OR_RETURN(const QuantFormat quant, ReadFp8Blocks(config, "mixtral", &a));
   if (!config.ok()) return tl::unexpected(config.error());
 
   spec.table.layer_prefix = "model.layers.{L}.";
@@ -25,12 +24,11 @@ Result<ModelSpec> BuildMixtral(ConfigReader& config, const Assumptions&) {
   AddEmbedding(t, a, Placement::kEveryStage);
   t.In(LayerSet::Range(0, layers));
   GqaOptions attention;
-  attention.quant = quant;
   AddGqa(t, p, a, attention);
   const std::string moe = "block_sparse_moe.";
   t.Linear(p + moe + "gate", moe + "gate", Role::kRouter, Split::kReplicated, a.moe.experts,
            a.hidden);
-  AddExperts(t, p + moe + "experts.", moe + "experts.routed_experts", a, quant, {"w1", "w3", "w2"});
+  AddExperts(t, p + moe + "experts.", moe + "experts.routed_experts", a, {"w1", "w3", "w2"});
   AddLayerNorms(t, p, a.hidden);
   AddHead(t, a, Placement::kEveryStage);
   return spec;

@@ -23,8 +23,7 @@ Result<ModelSpec> BuildQwen3Moe(ConfigReader& config, const Assumptions&) {
   if (config.BoolOr("use_sliding_window", false)) {
     config.Contradiction("use_sliding_window", "sliding-window layers are not modelled");
   }
-  SHARDPLAN_ASSIGN_OR_RETURN(QuantFormat quant, ReadFp8Blocks(config, "qwen3-moe", &a));
-  quant.scale_dtype = DType::kBF16;
+  spec.table.fp8_scale_dtype = DType::kBF16;
   if (!config.ok()) return tl::unexpected(config.error());
 
   spec.table.layer_prefix = "model.layers.{L}.";
@@ -35,10 +34,9 @@ Result<ModelSpec> BuildQwen3Moe(ConfigReader& config, const Assumptions&) {
   t.In(LayerSet::Range(0, layers));
   GqaOptions attention;
   attention.q_norm = attention.k_norm = a.head_dim;
-  attention.quant = quant;
   AddGqa(t, p, a, attention);
   t.Linear(p + "mlp.gate", "mlp.gate", Role::kRouter, Split::kReplicated, a.moe.experts, a.hidden);
-  AddExperts(t, p + "mlp.experts.", "mlp.experts.routed_experts", a, quant);
+  AddExperts(t, p + "mlp.experts.", "mlp.experts.routed_experts", a);
   AddLayerNorms(t, p, a.hidden);
   AddHead(t, a, Placement::kEveryStage);
   return spec;

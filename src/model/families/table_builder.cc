@@ -59,6 +59,7 @@ ModuleRow& TableBuilder::Linear(std::string name, std::string param, Role role, 
   row.split = split;
   row.shape = Shape{out, in};
   row.quant = quant;
+  row.quantizable = role != Role::kRouter && !row.is_tower();
   return Add(std::move(row));
 }
 

@@ -44,6 +44,12 @@ const std::map<std::string, int>& GoldenRows() {
       {"zai-org__GLM-4.5-Air", 22},
       {"MiniMaxAI__MiniMax-M2.5", 12},
       {"MiniMaxAI__MiniMax-M2.7", 6},
+      {"Qwen__Qwen3-235B-A22B+nvfp4-all", 10},
+      {"deepseek-v3+nvfp4", 10},
+      {"MiniMaxAI__MiniMax-M2.5+nvfp4-experts", 9},
+      {"dense-70b+modelopt-fp8", 3},
+      {"qwen2-7b+awq-symmetric", 4},
+      {"qwen2-32b+awq", 5},
   };
   return rows;
 }

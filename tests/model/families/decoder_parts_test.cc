@@ -32,29 +32,7 @@ TEST(DecoderParts, YarnIsTold) {
   EXPECT_TRUE(families::ReadRotary(reader, 64, 4096).yarn);
 }
 
-TEST(DecoderParts, Fp8BlocksOrNothing) {
-  Architecture arch;
-  nlohmann::json config = TinyDense();
-  ConfigReader plain(config, "config.json");
-  EXPECT_EQ(families::ReadFp8Blocks(plain, "x", &arch)->scheme, QuantScheme::kPlain);
-  EXPECT_EQ(arch.quantization, "");
-  config["quantization_config"] = {{"quant_method", "fp8"}, {"weight_block_size", {128, 64}}};
-  ConfigReader fp8(config, "config.json");
-  const auto format = families::ReadFp8Blocks(fp8, "x", &arch);
-  EXPECT_EQ(format->block_out, 128);
-  EXPECT_EQ(format->block_in, 64);
-  EXPECT_EQ(arch.quantization, "fp8");
-  config["quantization_config"] = {{"quant_method", "gptq"}};
-  ConfigReader other(config, "config.json");
-  EXPECT_EQ(families::ReadFp8Blocks(other, "x", &arch).error().ToString(),
-            "config.json: quantization method 'gptq' is not known for x; fp8 with a "
-            "weight_block_size of two numbers is");
-  EXPECT_EQ(
-      families::UnknownQuantization(other, "", "y", "do that").value().ToString(),
-      "config.json: a quantization_config without a quant_method is not known for y; do that");
-}
-
-TEST(DecoderParts, EngineScalesOfFp8AttentionAreNotStored) {
+TEST(DecoderParts, EngineScalesOfAttentionAreNotStored) {
   TensorTable table;
   families::TableBuilder t(&table, DType::kBF16);
   Architecture arch;
@@ -63,12 +41,12 @@ TEST(DecoderParts, EngineScalesOfFp8AttentionAreNotStored) {
   arch.head_dim = 4;
   arch.hidden = 32;
   families::GqaOptions options;
-  options.quant = {QuantScheme::kFp8Block, 4, 4};
   families::AddGqa(t, "l.", arch, options);
   int scales = 0;
   for (const ModuleRow& row : table.rows) {
     if (row.stored) continue;
     ++scales;
+    EXPECT_EQ(row.attention_scale, AttentionScale::kGqa);
     EXPECT_TRUE(StoredTensors(row).empty());
   }
   EXPECT_EQ(scales, 4);

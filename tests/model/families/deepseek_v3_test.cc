@@ -100,10 +100,10 @@ TEST(DeepseekV3, UnquantizedCheckpointsHaveNoScales) {
 
 TEST(DeepseekV3, Refusals) {
   nlohmann::json config = ExampleConfig("deepseek-v3");
-  config["quantization_config"] = {{"quant_method", "awq"}};
+  config["quantization_config"] = {{"quant_method", "exl2"}};
   EXPECT_EQ(BuildError(config),
-            "config.json: quantization method 'awq' is not known for deepseek-v3; fp8 with a "
-            "weight_block_size of two numbers is");
+            "config.json: quantization method 'exl2' is not known; plan the unquantized "
+            "checkpoint, or one in FP8, NVFP4, MXFP4, AWQ, GPTQ or compressed-tensors");
   config = ExampleConfig("deepseek-v3");
   config["first_k_dense_replace"] = 62;
   EXPECT_EQ(BuildError(config),

@@ -76,10 +76,10 @@ TEST(Dense, Contradictions) {
             "config.json: use_sliding_window: sliding-window layers are not modelled for this "
             "family");
   config = Small("LlamaForCausalLM");
-  config["quantization_config"] = {{"quant_method", "gptq"}};
+  config["quantization_config"] = {{"bits", 3}, {"group_size", 32}};
   EXPECT_EQ(BuildError(config),
-            "config.json: quantization method 'gptq' is not known for dense models; fp8 with a "
-            "weight_block_size of two numbers is");
+            "config.json: a quantization_config without a quant_method is not known; plan the "
+            "unquantized checkpoint, or one in FP8, NVFP4, MXFP4, AWQ, GPTQ or compressed-tensors");
   config = Small("MistralForCausalLM");
   config["sliding_window"] = 4096;
   EXPECT_EQ(BuildError(config),

@@ -90,22 +90,27 @@ TEST(KimiK3, AbsurdValues) {
             "found 0");
 }
 
-TEST(KimiK3, ContradictoryQuantization) {
-  nlohmann::json config = ExampleConfig("kimi-k3");
-  config["text_config"]["quantization_config"]["config_groups"]["group_0"]["weights"]["num_bits"] =
-      8;
-  EXPECT_EQ(BuildError(config),
-            "config.json: text_config.quantization_config.config_groups.group_0.weights.num_bits: "
-            "expected an integer from 4 to 4, found 8");
+TEST(KimiK3, TheLatentNormIsAlwaysStored) {
   EXPECT_EQ(ErrorWith({{"text_config", {{"latent_moe_use_norm", false}}}}),
             "config.json: text_config.latent_moe_use_norm: expected true: the latent norm is "
             "always stored");
 }
 
-TEST(KimiK3, OtherQuantizationFormatsAreNamed) {
-  EXPECT_EQ(ErrorWith({{"text_config", {{"quantization_config", {{"format", "int-quantized"}}}}}}),
-            "config.json: quantization format 'int-quantized' is not known for kimi-k3; "
-            "mxfp4-pack-quantized is");
+TEST(KimiK3, OtherQuantizationFormats) {
+  nlohmann::json config = ExampleConfig("kimi-k3");
+  config["text_config"].erase("quantization_config");
+  EXPECT_EQ(Build(config).arch.quantization, "");
+  config = ExampleConfig("kimi-k3");
+  nlohmann::json& quant = config["text_config"]["quantization_config"];
+  quant["format"] = "pack-quantized";
+  quant["config_groups"]["group_0"]["format"] = "pack-quantized";
+  quant["config_groups"]["group_0"]["weights"]["type"] = "int";
+  EXPECT_EQ(Build(config).arch.quantization, "int4");
+  quant["config_groups"]["group_0"]["weights"]["num_bits"] = 3;
+  EXPECT_EQ(BuildError(config),
+            "config.json: compressed-tensors weights of type int in 3 bits, strategy group, group "
+            "32 are not known; plan the unquantized checkpoint, or one in FP8, NVFP4, MXFP4, AWQ, "
+            "GPTQ or compressed-tensors");
 }
 
 }  // namespace
