@@ -49,6 +49,7 @@ Result<Context> LoadContext(const DeploymentOptions& options, const OutputOption
   open.threads = ReaderThreads();
   const ProgressNote note("reading " + options.model);
   SHARDPLAN_ASSIGN_OR_RETURN(Model model, LoadModel(options.model, options.assumptions, open));
+  ApplyPrecision(options.precision, &model);
   Log(fmt::format("model: {} tensors in {} shards, family {}", model.totals.tensors,
                   model.inventory.shards.size(), model.arch.family));
   return Context{std::move(store), std::move(catalog), std::move(model)};

@@ -156,6 +156,9 @@ void AddAsked(OptionSet* o, DeploymentOptions* out) {
            [d](int64_t n) { d->require_concurrency = n; });
   o->Value("--typical-tokens", "TOKENS", "Tell the concurrency at this length as well",
            ReadTokens([d](int64_t n) { d->typical_tokens = n; }));
+  o->Repeated("--precision", "ROLE=FORMAT,…",
+              "As if stored so: experts=int4:128,attention=fp8:128x128,embeddings=bf16",
+              [out](const std::string& text) { return ParsePrecision(text, &out->precision); });
   AddAssumeOption(o, &out->assumptions);
 }
 

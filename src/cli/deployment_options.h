@@ -6,6 +6,7 @@
 
 #include "cli/option_set.h"
 #include "shardplan/model/family.h"
+#include "shardplan/model/precision.h"
 #include "shardplan/plan/deployment.h"
 
 namespace shardplan::cli {
@@ -14,6 +15,7 @@ struct DeploymentOptions {
   std::string model;  // the first word: a path
   Deployment deployment;
   Assumptions assumptions;
+  PrecisionPolicy precision;
 };
 
 // Adds MODEL and every option of a deployment. Names are the engine's own long spellings, with our

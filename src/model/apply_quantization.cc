@@ -108,16 +108,19 @@ void ApplyQuantization(const QuantPlan& plan, ModelSpec* spec) {
   Architecture& arch = spec->arch;
   arch.fp8_cache |= plan.fp8_cache;
   if (!arch.quantization.empty()) return;
-  // The routed experts' format names the whole, where there are any; the first quantized linear
-  // otherwise.
+  arch.quantization = EngineQuantization(spec->table);
+}
+
+std::string EngineQuantization(const TensorTable& table) {
   for (const bool experts : {true, false}) {
-    for (const ModuleRow& row : spec->table.rows) {
-      if (row.quant.plain() || row.role == Role::kDraft) continue;
+    for (const ModuleRow& row : table.rows) {
+      const QuantFormat format = row.device_quant.value_or(row.quant);
+      if (format.plain() || row.role == Role::kDraft) continue;
       if (experts && !IsExpertSplit(row.split)) continue;
-      arch.quantization = EngineName(row.quant.scheme);
-      return;
+      return EngineName(format.scheme);
     }
   }
+  return "";
 }
 
 }  // namespace shardplan

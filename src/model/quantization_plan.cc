@@ -262,11 +262,20 @@ Status ReadCompressed(ConfigReader& q, DType dtype, const std::string& subject, 
   return AddIgnored(q, "ignore", subject, plan);
 }
 
+// gpt-oss: the stacked experts, whatever else the config lists.
+Status ReadMxfp4(QuantPlan* plan, const std::string& subject) {
+  QuantRule rule;
+  rule.format = {QuantScheme::kMxfp4, 1, 32};
+  plan->rules.push_back(std::move(rule));
+  return plan->rules.back().targets.Add("mlp.experts", subject);
+}
+
 Status ReadMethod(ConfigReader& q, const std::string& method, DType dtype,
                   const std::string& subject, QuantPlan* plan) {
   if (q.Has("quant_algo") && (method.empty() || method.starts_with("modelopt"))) {
     return ReadModelOpt(q, subject, plan);
   }
+  if (method == "mxfp4") return ReadMxfp4(plan, subject);
   if (method == "fp8") return ReadFp8(q, subject, plan);
   if (method == "awq" || method == "gptq") {
     return ReadAwqOrGptq(q, subject, method == "awq", plan);

@@ -47,6 +47,10 @@ Result<QuantPlan> ReadQuantizationPlan(ConfigReader& config, std::string_view si
 // quantization. Does nothing where the family has read the quantization itself.
 void ApplyQuantization(const QuantPlan& plan, ModelSpec* spec);
 
+// What the engine calls the quantization of a table: that of the routed experts where there are
+// any, otherwise of the first quantized linear; empty for none.
+std::string EngineQuantization(const TensorTable& table);
+
 }  // namespace shardplan
 
 #endif  // SHARDPLAN_MODEL_QUANTIZATION_PLAN_H_

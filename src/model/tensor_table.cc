@@ -94,6 +94,17 @@ std::vector<StoredTensor> StoredTensors(const ModuleRow& row) {
   const int64_t o = row.shape.dims[0];
   const int64_t i = row.shape.dims[1];
   if (row.form == Form::kStacked) {
+    if (row.quant.scheme == QuantScheme::kMxfp4) {  // as gpt-oss stores it: 16 bytes a block
+      const int64_t groups = row.quant.Groups(i);
+      const int64_t weights = internal::CheckedMul(row.experts, internal::CheckedMul(o, i));
+      out.push_back({"_blocks", DType::kU8, Shape{row.experts, o, groups, 16}, weights});
+      out.push_back({"_scales", DType::kU8, Shape{row.experts, o, groups}, 0});
+    }
+    if (row.bias) {
+      const int64_t biases = internal::CheckedMul(row.experts, o);
+      out.push_back({"_bias", row.dtype, Shape{row.experts, o}, biases});
+    }
+    if (!row.quant.plain()) return out;
     Shape stack = row.transposed ? Shape{row.experts, i, o} : Shape{row.experts, o, i};
     const int64_t elements = stack.Elements();
     out.push_back({"", row.dtype, std::move(stack), elements});

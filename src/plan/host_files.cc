@@ -79,6 +79,7 @@ std::vector<LaunchPlan> PlanLaunch(const Prepared& p, const Model& model) {
         p.context.stages != DefaultPartition(p.context.arch->layers(), p.context.sizes.pp);
     facts.numa_of_gpu = p.placement.numa_of_gpu;
     facts.numa_of_gpu.resize(static_cast<size_t>(p.placement.ranks_per_node));
+    if (model.hypothetical) break;
     vllm::NodeCommand command = vllm::MakeCommand(p.context, model.inventory.directory, facts);
     launch.push_back({node, std::move(command.env), std::move(command.argv)});
   }

@@ -225,6 +225,29 @@ void NoteBlockCost(const Prepared& p, const vllm::KvLayout& layout, const Plan& 
   out->push_back({"kv.block_cost", Severity::kNote, "--pp-partition", std::move(message), ""});
 }
 
+// What sequence parallelism costs: a rank without it is what most estimates count.
+void NoteReplication(const Prepared& p, const Plan& plan, std::vector<Finding>* out) {
+  if (!p.context.resolved.replicate_shared) return;
+  const RankPlan& rank = plan.ranks.front();
+  const StageRange range = p.context.stages.front();
+  ShardingRules rules = vllm::RulesFor(p.context, rank.place.ep_rank);
+  const bool last = p.context.stages.size() == 1;
+  const auto bytes = [&] {
+    return ComputeDeviceWeights(*p.context.arch, p.table, rules).StageBytes(range, true, last);
+  };
+  const Bytes whole = bytes();
+  rules.replicate_shared = false;
+  const Bytes sliced = bytes();
+  if (whole == sliced) return;
+  out->push_back(
+      {"weights.replicated_shared", Severity::kNote, "--enable-expert-parallel",
+       fmt::format(
+           "sequence-parallel MoE (TP {} × DP {}) keeps shared experts whole on every rank: "
+           "{} of parameters on rank 0, {} if they were sliced",
+           p.context.sizes.tp, p.context.sizes.dp, FormatGiB(whole, 2), FormatGiB(sliced, 2)),
+       ""});
+}
+
 void NoteSequences(const Prepared& p, const Plan& plan, std::vector<Finding>* out) {
   const int64_t seqs = p.context.resolved.max_num_seqs;
   const int64_t floor = plan.kv->full_window_requests;
@@ -320,6 +343,7 @@ std::vector<Finding> ExplainingNotes(const Environment&, const Prepared& p,
                                      const vllm::KvLayout& layout, const Plan& plan) {
   std::vector<Finding> out;
   NotePadding(p, &out);
+  NoteReplication(p, plan, &out);
   NoteVision(p, &out);
   NoteBlockCost(p, layout, plan, &out);
   NoteSequences(p, plan, &out);

@@ -104,7 +104,7 @@ void AddLinear(const std::vector<const ModuleRow*>& members, const Architecture&
   }
   linear.rows = RoundUp(rows, align);
   if (linear.rows != rows) rule += fmt::format("; rows padded to {}", FormatCount(linear.rows));
-  const QuantFormat format = head.device_plain ? QuantFormat{} : head.quant;
+  const QuantFormat format = head.device_quant.value_or(head.quant);
   for (CreatedPart& part : CreatedLinear(format, linear)) {
     out->push_back(MakeParam(head.param + part.suffix, part.dtype, std::move(part.shape), head,
                              part.rule.empty() ? rule : std::move(part.rule)));
@@ -154,7 +154,7 @@ void AddExperts(const std::vector<const ModuleRow*>& members, const ShardingRule
                         rules.sizes.ep())
           : fmt::format("all {} experts, intermediate {} a rank (÷ {})", head.experts,
                         FormatCount(experts.intermediate), rules.sizes.expert_ranks());
-  for (CreatedPart& part : CreatedExperts(head.quant, experts)) {
+  for (CreatedPart& part : CreatedExperts(head.device_quant.value_or(head.quant), experts)) {
     // The rule of the weights holds for their scales, too.
     out->push_back(
         MakeParam(head.param + "." + part.suffix, part.dtype, std::move(part.shape), head, rule));
@@ -305,14 +305,14 @@ int64_t UnitOf(const QuantFormat& format, bool output) {
 // Blocks and groups may not be cut.
 void CheckBlock(const ModuleRow& row, int64_t dimension, int64_t divisor, bool output,
                 std::vector<Indivisible>* out) {
-  if (divisor <= 1 || row.device_plain) return;
-  const int64_t unit = UnitOf(row.quant, output);
-  if (unit <= 1 || (dimension / divisor) % unit == 0) return;
-  Indivisible problem = Problem(
-      row.quant.scheme == QuantScheme::kFp8Block ? "sharding.fp8_block" : "sharding.quant_group",
-      row, dimension, divisor, output);
+  const QuantFormat format = row.device_quant.value_or(row.quant);
+  const int64_t unit = UnitOf(format, output);
+  if (divisor <= 1 || unit <= 1 || (dimension / divisor) % unit == 0) return;
+  const bool fp8 = format.scheme == QuantScheme::kFp8Block;
+  Indivisible problem =
+      Problem(fp8 ? "sharding.fp8_block" : "sharding.quant_group", row, dimension, divisor, output);
   problem.block = unit;
-  problem.scheme = row.quant.scheme;
+  problem.scheme = format.scheme;
   out->push_back(std::move(problem));
 }
 

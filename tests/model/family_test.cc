@@ -35,6 +35,14 @@ Assumptions OwnEmbed(bool own) {
   return a;
 }
 
+// As kvcache-ai/sglang_awq exports it: half precision, groups of 64.
+nlohmann::json HalfAwq64(nlohmann::json config) {
+  config["torch_dtype"] = "float16";
+  config["quantization_config"] = testing_support::Awq(true);
+  config["quantization_config"]["group_size"] = 64;
+  return config;
+}
+
 Assumptions Mtp(bool stored) {
   Assumptions a;
   a.mtp = stored;
@@ -201,6 +209,16 @@ TEST(FamilyTotals, EqualThePublishedOnes) {
        230024113152,
        0,
        228703644928},
+      {"gpt-oss-20b", ExampleConfig("openai__gpt-oss-20b"), {}, 459, 13761264768, 20914757184, 0},
+      {"gpt-oss-120b",
+       ExampleConfig("openai__gpt-oss-120b"),
+       {},
+       687,
+       65248815744,
+       116829156672,
+       0},
+      {"DeepSeek-V3 AWQ", HalfAwq64(ExampleConfig("deepseek-v3")), Mtp(false), 135459, 364589799936,
+       0, 0},
       {"MiniMax-M2.7",
        ExampleConfig("MiniMaxAI__MiniMax-M2.7"),
        {},
@@ -248,7 +266,7 @@ TEST(Families, AbsurdSizesAreRefused) {
 
 TEST(Families, CatalogueIsSortedAndComplete) {
   const std::vector<FamilyInfo>& families = Families();
-  ASSERT_EQ(families.size(), 7u);
+  ASSERT_EQ(families.size(), 8u);
   for (size_t i = 1; i < families.size(); ++i) EXPECT_LT(families[i - 1].id, families[i].id);
   for (const FamilyInfo& family : families) {
     EXPECT_FALSE(family.architectures.empty());
@@ -273,7 +291,9 @@ TEST(Assume, ParsesAndRefuses) {
         std::pair("inv_freq=0",
                   "--assume inv_freq=0: expected inv_freq=N, the entries of the "
                   "rotary buffer"),
-        std::pair("x=1", "--assume x=1: expected one of mtp=BOOL, mtp_embed=BOOL, stacked_experts=BOOL, inv_freq=N")}) {
+        std::pair("x=1",
+                  "--assume x=1: expected one of mtp=BOOL, mtp_embed=BOOL, stacked_experts=BOOL, "
+                  "inv_freq=N")}) {
     const Status status = ParseAssumption(text, &a);
     ASSERT_FALSE(status.has_value());
     EXPECT_EQ(status.error().ToString(), want);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "shardplan/model/precision.h"
 #include "support/plan_world.h"
 
 namespace shardplan {
@@ -50,6 +51,32 @@ TEST(Notes, ReplicatedTower) {
             "the vision tower (0.833 GiB) is replicated on every rank of every stage");
   EXPECT_EQ(finding->subject, "12 vision heads over TP 8");
   EXPECT_EQ(FindFinding(K3(PublishedKimiK3()), "weights.vision_replicated"), nullptr);
+}
+
+// Kimi-K3 in FP8 on four nodes: sequence parallelism keeps the shared experts whole.
+TEST(Notes, ReplicatedSharedExperts) {
+  Model model = ExampleFromConfig("kimi-k3");
+  PrecisionPolicy fp8;
+  ASSERT_TRUE(ParsePrecision("all=fp8", &fp8).has_value());
+  ApplyPrecision(fp8, &model);
+  Deployment d = PublishedKimiK3();
+  d.nodes = 4;
+  d.sizes = {};
+  d.sizes.tp = 8;
+  d.sizes.dp = 4;
+  d.sizes.expert_parallel = true;
+  d.partition.reset();
+  d.settings.cpu_offload_gb = 0;
+  d.settings.cpu_offload_params.clear();
+  const Plan plan = Evaluate(model, d);
+  const Finding* finding = FindFinding(plan, "weights.replicated_shared");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->message,
+            "sequence-parallel MoE (TP 8 × DP 4) keeps shared experts whole on every rank: "
+            "101.04 GiB of parameters on rank 0, 90.54 GiB if they were sliced");
+  EXPECT_TRUE(plan.launch.empty());
+  d.sizes.dp = 1;
+  EXPECT_EQ(FindFinding(Evaluate(model, d), "weights.replicated_shared"), nullptr);
 }
 
 TEST(Notes, PinnedRounding) {

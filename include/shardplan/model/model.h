@@ -32,6 +32,9 @@ struct Model {
   std::vector<ShardUse> shard_use;  // one per shard; empty without headers
   std::vector<Finding> findings;
 
+  // Another precision than the checkpoint's: nothing that could be launched.
+  bool hypothetical = false;
+
   // kExact where every shape was read from a header, kDerived where the family made them up.
   Basis shape_basis = Basis::kDerived;
 };

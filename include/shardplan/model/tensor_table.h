@@ -106,8 +106,8 @@ struct ModuleRow {
   // The engine creates it with the model's quantization, where there is one. Families clear it for
   // linears that the engine keeps plain.
   bool quantizable = true;
-  // The engine creates it plain, in device_dtype, also where the file has it quantized.
-  bool device_plain = false;
+  // What the engine creates, where that is not the file's format.
+  std::optional<QuantFormat> device_quant;
   AttentionScale attention_scale = AttentionScale::kNone;
   int64_t kv_heads = 0;               // of Split::kKvHeads, where they are not the model's
   QuantFormat quant;                  // of a linear; plain by default

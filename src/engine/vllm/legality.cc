@@ -87,6 +87,13 @@ std::vector<Finding> CheckDivisibility(const Context& c) {
     error("layout.linear_heads",
           fmt::format("{} linear-attention heads are not divisible by {}", c.arch->kda.heads, tp));
   }
+  // An assertion of Python's, without a sentence of its own.
+  if (c.arch->family == "gpt-oss" && tp > c.arch->kv_heads) {
+    error("layout.kv_heads",
+          fmt::format("integer modulo by zero: gpt-oss needs at least one of its "
+                      "{} KV heads on each rank",
+                      c.arch->kv_heads));
+  }
   std::set<std::string> said;
   for (const Indivisible& problem : CheckSharding(*c.arch, *c.table, RulesFor(c, 0))) {
     // One dimension that fails tends to fail in every projection; the first tells it all.

@@ -50,6 +50,8 @@ std::string DefaultMoeBackend(const Architecture& arch, int capability) {
   if (arch.quantization == "awq" || arch.quantization == "gptq" || arch.quantization == "int4") {
     return "marlin";
   }
+  // gpt-oss has Triton kernels of its own on Hopper (golden rows of capability 9.0).
+  if (arch.family == "gpt-oss" && capability == 90) return "triton";
   if (arch.quantization == "mxfp4") return Is10x(capability) ? "flashinfer_trtllm" : "marlin";
   if (arch.quantization == "fp8") {
     if (capability < 89) return "marlin";

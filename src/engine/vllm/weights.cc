@@ -41,6 +41,21 @@ Bytes MarlinScales(const DeviceParam& param) {
   return Bytes(param.bytes.count() / 64);
 }
 
+// Triton's MXFP4 kernels on Hopper pad what a weight is contracted over to a multiple of 256.
+Bytes TritonMxfp4Padding(const Context& c, const StageRange& stage, const DeviceWeights& weights) {
+  Bytes padding;
+  if (c.arch->family != "gpt-oss" || c.resolved.moe_backend != "triton") return padding;
+  for (int64_t layer = stage.first; layer < stage.end(); ++layer) {
+    for (const DeviceParam& param : weights.layer(layer).params) {
+      const bool packed = param.name.ends_with(".w13_weight") || param.name.ends_with(".w2_weight");
+      if (!packed || param.dtype != DType::kU8) continue;
+      const std::vector<int64_t>& dims = param.shape.dims;  // two values a byte
+      padding += Bytes(dims[0] * dims[1] * (RoundUp(dims[2], 128) - dims[2]));
+    }
+  }
+  return padding;
+}
+
 }  // namespace
 
 ExpertPadding PadExpert(const Context& c) {
@@ -155,6 +170,11 @@ std::vector<ExtraBytes> PostLoad(const Context& c, const StageRange& stage,
         {"W_UK_T, W_UV", Bytes(bytes),
          fmt::format("{} MLA layers: kv_b_proj of {} heads dequantized", dequantized, heads),
          "vllm/model_executor/layers/attention/mla_attention.py (d29f7f5c)"});
+  }
+  if (const Bytes padding = TritonMxfp4Padding(c, stage, weights); padding > Bytes()) {
+    out.push_back({"MXFP4 experts, Triton layout", padding,
+                   "packed inputs padded to a multiple of 256",
+                   "public start-up logs of gpt-oss-20b and 120b on H100 (v0.11.0)"});
   }
   if (marlin_scales > Bytes()) {
     out.push_back({"FP8 scales, Marlin layout", marlin_scales,

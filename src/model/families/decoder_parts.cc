@@ -180,6 +180,8 @@ void AddCorrectionBias(TableBuilder& t, const std::string& name, const std::stri
   ModuleRow& bias = t.Tensor(name + kBias, param + kBias, Role::kRouter, Split::kReplicated,
                              Shape{a.moe.experts});
   bias.dtype = bias.device_dtype = DType::kF32;
+  // Whoever exports in half precision casts it with the rest.
+  if (a.dtype == DType::kF16) bias.dtype = DType::kF16;
 }
 
 void AddDenseThenMoe(TableBuilder& t, const std::string& p, const Architecture& a,

@@ -14,6 +14,7 @@ namespace shardplan::families {
 Result<ModelSpec> BuildKimiK3(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildDeepseekV3(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildGlm4Moe(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildGptOss(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildMinimaxM2(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildMixtral(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildQwen3Moe(ConfigReader& config, const Assumptions& assumptions);

@@ -44,6 +44,7 @@ const std::map<std::string, int>& GoldenRows() {
       {"zai-org__GLM-4.5-Air", 22},
       {"MiniMaxAI__MiniMax-M2.5", 12},
       {"MiniMaxAI__MiniMax-M2.7", 6},
+      {"openai__gpt-oss-20b", 35},
       {"Qwen__Qwen3-235B-A22B+nvfp4-all", 10},
       {"deepseek-v3+nvfp4", 10},
       {"MiniMaxAI__MiniMax-M2.5+nvfp4-experts", 9},
