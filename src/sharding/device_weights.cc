@@ -146,7 +146,8 @@ void AddTensor(const std::vector<const ModuleRow*>& members, const Architecture&
   out->push_back(MakeParam(head.param, head.device_dtype, std::move(shape), head, rule));
 }
 
-// The routed experts of a layer: w13 holds gate and up, w2 down. Order as the quantization methods
+// The routed experts of a layer: w13 holds gate and up, or up alone where nothing is gated
+// (fused_moe: is_act_and_mul), and w2 down. Order as the quantization methods
 // create them (fused_moe: fp8.py weights first, mxfp4.py weight and scale in turn; v0.28).
 void AddExperts(const std::vector<const ModuleRow*>& members, const ShardingRules& rules,
                 std::vector<DeviceParam>* out) {
@@ -154,6 +155,10 @@ void AddExperts(const std::vector<const ModuleRow*>& members, const ShardingRule
   const int64_t experts = rules.local_experts;
   const int64_t n = rules.expert_intermediate;
   const int64_t k = rules.expert_width;
+  const bool gated = std::any_of(members.begin(), members.end(), [](const ModuleRow* row) {
+    return row->split == Split::kExpertGate;
+  });
+  const int64_t halves = gated ? 2 : 1;
   const std::string rule =
       rules.sizes.expert_parallel
           ? fmt::format("{} of {} experts, whole (EP {})", experts, head.experts, rules.sizes.ep())
@@ -166,18 +171,19 @@ void AddExperts(const std::vector<const ModuleRow*>& members, const ShardingRule
   const QuantFormat& q = head.quant;
   switch (q.scheme) {
     case QuantScheme::kPlain:
-      add("w13_weight", head.device_dtype, 2 * n, k);
+      add("w13_weight", head.device_dtype, halves * n, k);
       add("w2_weight", head.device_dtype, k, n);
       break;
     case QuantScheme::kFp8Block:
-      add("w13_weight", DType::kF8E4M3, 2 * n, k);
+      add("w13_weight", DType::kF8E4M3, halves * n, k);
       add("w2_weight", DType::kF8E4M3, k, n);
-      add("w13_weight_scale_inv", DType::kF32, 2 * CeilDiv(n, q.block_out), CeilDiv(k, q.block_in));
+      add("w13_weight_scale_inv", DType::kF32, halves * CeilDiv(n, q.block_out),
+          CeilDiv(k, q.block_in));
       add("w2_weight_scale_inv", DType::kF32, CeilDiv(k, q.block_out), CeilDiv(n, q.block_in));
       break;
     case QuantScheme::kMxfp4:
-      add("w13_weight", DType::kU8, 2 * n, k / 2);
-      add("w13_weight_scale", DType::kU8, 2 * n, k / q.block_in);
+      add("w13_weight", DType::kU8, halves * n, k / 2);
+      add("w13_weight_scale", DType::kU8, halves * n, k / q.block_in);
       add("w2_weight", DType::kU8, k, n / 2);
       add("w2_weight_scale", DType::kU8, k, n / q.block_in);
       break;
@@ -236,8 +242,9 @@ Bytes DeviceWeights::StageBytes(const StageRange& range, bool first, bool last) 
 DeviceWeights ComputeDeviceWeights(const Architecture& arch, const TensorTable& table,
                                    const ShardingRules& rules) {
   DeviceWeights weights;
+  const std::vector<ModuleRow> sliced = SlicedRows(table);
   std::vector<const ModuleRow*> layered, first, last, every;
-  for (const ModuleRow& row : table.rows) {
+  for (const ModuleRow& row : sliced) {
     switch (row.placement) {
       case Placement::kLayers:
         layered.push_back(&row);
@@ -321,7 +328,7 @@ std::vector<Indivisible> CheckSharding(const Architecture& arch, const TensorTab
                                        const ShardingRules& rules) {
   std::vector<Indivisible> out;
   const int64_t tp = rules.sizes.tp;
-  for (const ModuleRow& row : table.rows) {
+  for (const ModuleRow& row : SlicedRows(table)) {
     if (row.placement == Placement::kNotLoaded) continue;
     if (row.is_tower() && !rules.vision_on_device) continue;
     const Shape& shape = row.device_shape ? *row.device_shape : row.shape;
