@@ -9,6 +9,7 @@
 
 #include "shardplan/base/file.h"
 #include "shardplan/model/family.h"
+#include "support/literal_configs.h"
 
 namespace shardplan::testing_support {
 
@@ -21,6 +22,7 @@ inline std::string ExampleConfigPath(const std::string& name) {
 }
 
 inline nlohmann::json ExampleConfig(const std::string& name) {
+  if (std::optional<nlohmann::json> literal = LiteralConfig(name)) return *literal;
   const Result<std::string> text = ReadTextFile(ExampleConfigPath(name), Bytes(1 << 20));
   EXPECT_TRUE(text.has_value()) << name;
   return nlohmann::json::parse(*text);
