@@ -95,8 +95,13 @@ class Matcher {
 
   const std::vector<size_t>& ForPattern(const std::string& pattern) const {
     static const std::vector<size_t> none;
-    const auto it = by_pattern_.find(pattern);
-    return it == by_pattern_.end() ? none : it->second;
+    if (const auto it = by_pattern_.find(pattern); it != by_pattern_.end()) return it->second;
+    for (const NameAlias& alias : table_.aliases) {
+      if (!pattern.starts_with(alias.stored)) continue;
+      const auto it = by_pattern_.find(alias.name + pattern.substr(alias.stored.size()));
+      if (it != by_pattern_.end()) return it->second;
+    }
+    return none;
   }
 
   int64_t LayerOf(const Candidate& candidate, const NameIndices& indices) const {

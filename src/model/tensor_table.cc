@@ -118,6 +118,21 @@ std::vector<StoredTensor> StoredTensors(const ModuleRow& row) {
   return out;
 }
 
+std::vector<ModuleRow> SlicedRows(const TensorTable& table) {
+  std::vector<ModuleRow> rows;
+  for (const ModuleRow& row : table.rows) {
+    for (const RowPart& part : row.parts) {
+      ModuleRow& slice = rows.emplace_back(row);
+      slice.parts.clear();
+      slice.split = part.split;
+      slice.kv_heads = part.kv_heads;
+      slice.shape.dims[0] = part.rows;
+    }
+    if (row.parts.empty()) rows.push_back(row);
+  }
+  return rows;
+}
+
 TensorTotals Totals(const TensorTable& table) {
   TensorTotals totals;
   for (const ModuleRow& row : table.rows) {

@@ -213,8 +213,9 @@ Bytes DeviceWeights::StageBytes(const StageRange& range, bool first, bool last) 
 DeviceWeights ComputeDeviceWeights(const Architecture& arch, const TensorTable& table,
                                    const ShardingRules& rules) {
   DeviceWeights weights;
+  const std::vector<ModuleRow> sliced = SlicedRows(table);
   std::vector<const ModuleRow*> layered, first, last, every;
-  for (const ModuleRow& row : table.rows) {
+  for (const ModuleRow& row : sliced) {
     switch (row.placement) {
       case Placement::kLayers:
         layered.push_back(&row);
@@ -322,7 +323,7 @@ std::vector<Indivisible> CheckSharding(const Architecture& arch, const TensorTab
                                        const ShardingRules& rules) {
   std::vector<Indivisible> out;
   const int64_t tp = rules.sizes.tp;
-  for (const ModuleRow& row : table.rows) {
+  for (const ModuleRow& row : SlicedRows(table)) {
     if (row.placement == Placement::kNotLoaded) continue;
     if (row.is_tower() && !rules.vision_on_device) continue;
     const Shape& shape = row.device_shape ? *row.device_shape : row.shape;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/tiny_families.h"
 #include "support/tiny_models.h"
 
 namespace shardplan {
@@ -10,6 +11,7 @@ namespace {
 using testing_support::Build;
 using testing_support::TinyDeepseek;
 using testing_support::TinyKimiK3;
+using testing_support::TinyMistral3;
 
 // The table's own tensors as an inventory of one shard, with room for mischief.
 class Checkpoint {
@@ -58,7 +60,12 @@ class Checkpoint {
 };
 
 TEST(MatchHeaders, TheTableExplainsItsOwnTensors) {
-  for (const nlohmann::json& config : {TinyKimiK3(), TinyDeepseek()}) {
+  for (const nlohmann::json& config :
+       {TinyKimiK3(), TinyDeepseek(), testing_support::TinyPhi3(), testing_support::TinyGemma3(),
+        testing_support::TinyGemma4(), testing_support::TinyGraniteMoe(),
+        testing_support::TinyJamba(), testing_support::TinyLlama4(), TinyMistral3(),
+        testing_support::TinyNemotronH(), testing_support::TinyNemotronNas()}) {
+    SCOPED_TRACE(config["architectures"].dump());
     const TensorTable table = Build(config).table;
     const Checkpoint checkpoint(table);
     const auto report = MatchHeaders(table, checkpoint.inventory, "config.json");
@@ -71,6 +78,27 @@ TEST(MatchHeaders, TheTableExplainsItsOwnTensors) {
     EXPECT_TRUE(report->findings.empty());
     EXPECT_TRUE(report->complete);
   }
+}
+
+// transformers renamed the towers: both spellings are the same tensors.
+TEST(MatchHeaders, NamesMayHaveAnotherSpelling) {
+  const TensorTable table = Build(TinyMistral3()).table;
+  TensorTable renamed = table;
+  for (ModuleRow& row : renamed.rows) {
+    for (const NameAlias& alias : table.aliases) {
+      if (!row.name.starts_with(alias.name)) continue;
+      row.name = alias.stored + row.name.substr(alias.name.size());
+      break;
+    }
+  }
+  EXPECT_EQ(renamed.rows.back().name, "lm_head.weight");
+  Checkpoint checkpoint(renamed);
+  const auto report = MatchHeaders(table, checkpoint.inventory, "config.json");
+  ASSERT_TRUE(report.has_value()) << report.error().ToString();
+  EXPECT_TRUE(report->findings.empty());
+  EXPECT_EQ(report->totals.tensors, Totals(table).tensors);
+  checkpoint.Add("model.language_model.model.stray", DType::kBF16, Shape{1});
+  EXPECT_FALSE(MatchHeaders(table, checkpoint.inventory, "config.json")->findings.empty());
 }
 
 TEST(MatchHeaders, MissingTensorsAreNamed) {

@@ -38,6 +38,35 @@ TEST(StoredTensors, ByScheme) {
   EXPECT_EQ(tensors[1].shape, (Shape{3072, 112}));
 }
 
+// A fused projection is one tensor in the file, and a row a part where it is sliced.
+TEST(SlicedRows, PartsShareTheParameterAndNotTheRule) {
+  ModuleRow fused = Linear(12, 4, {});
+  fused.param = "qkv";
+  fused.bias = true;
+  fused.parts = {{Split::kColumn, 8}, {Split::kKvHeads, 2}, {Split::kKvHeads, 2, 1}};
+  ModuleRow plain = Linear(4, 8, {});
+  plain.param = "o";
+  plain.split = Split::kRow;
+  TensorTable table;
+  table.rows = {fused, plain};
+  EXPECT_EQ(StoredTensors(fused).front().shape, (Shape{12, 4}));
+  EXPECT_EQ(Totals(table).parameters, 12 * 4 + 12 + 4 * 8);
+
+  const std::vector<ModuleRow> rows = SlicedRows(table);
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[0].shape, (Shape{8, 4}));
+  EXPECT_EQ(rows[0].split, Split::kColumn);
+  EXPECT_EQ(rows[2].shape, (Shape{2, 4}));
+  EXPECT_EQ(rows[2].split, Split::kKvHeads);
+  EXPECT_EQ(rows[1].kv_heads, 0);
+  EXPECT_EQ(rows[2].kv_heads, 1);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(rows[i].param, "qkv");
+    EXPECT_TRUE(rows[i].parts.empty());
+  }
+  EXPECT_EQ(rows[3].split, Split::kRow);
+}
+
 TEST(StoredTensors, ALoneTensorHasNoSuffix) {
   ModuleRow row;
   row.form = Form::kTensor;

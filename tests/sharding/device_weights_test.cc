@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/tiny_families.h"
 #include "support/tiny_models.h"
 
 namespace shardplan {
@@ -11,6 +12,8 @@ using testing_support::Build;
 using testing_support::TinyDeepseek;
 using testing_support::TinyDense;
 using testing_support::TinyKimiK3;
+using testing_support::TinyNemotronH;
+using testing_support::TinyPhi3;
 
 ShardingRules Rules(int64_t tp, int64_t pp = 1) {
   ShardingRules rules;
@@ -44,6 +47,32 @@ TEST(DeviceWeights, FusesAndPadsProjections) {
   EXPECT_EQ(conv->shape, (Shape{96, 1, 4}));
   EXPECT_EQ(conv->dtype, DType::kF32);
   EXPECT_EQ(Find(w.layer(0).params, "self_attn.o_norm.weight")->dtype, DType::kBF16);
+}
+
+TEST(DeviceWeights, SlicesFusedTensorsPartByPart) {
+  const ModelSpec spec = Build(TinyPhi3());
+  const DeviceWeights w = ComputeDeviceWeights(spec.arch, spec.table, Rules(4));
+  // 64 rows of q ÷ 4, and one of two KV heads of 8 rows for each of k and v.
+  const DeviceParam* qkv = Find(w.layer(0).params, "self_attn.qkv_proj.weight");
+  ASSERT_NE(qkv, nullptr);
+  EXPECT_EQ(qkv->shape, (Shape{16 + 8 + 8, 32}));
+  EXPECT_EQ(qkv->rule, "output ÷ TP 4; 2 KV heads, one replicated 2×");
+}
+
+TEST(DeviceWeights, GroupsOfAStateSplitAsKvHeadsDo) {
+  const ModelSpec spec = Build(TinyNemotronH());
+  ShardingRules rules = Rules(8);
+  rules.expert_intermediate = 3;
+  rules.expert_width = 16;
+  rules.local_experts = 12;
+  const DeviceWeights w = ComputeDeviceWeights(spec.arch, spec.table, rules);
+  // z and x of 32 ÷ 8, one group of 4 for each of B and C, one head of dt.
+  EXPECT_EQ(Find(w.layer(0).params, "mixer.in_proj.weight")->shape, (Shape{4 + 4 + 4 + 4 + 1, 32}));
+  EXPECT_EQ(Find(w.layer(0).params, "mixer.conv1d.weight")->shape, (Shape{4 + 4 + 4, 1, 4}));
+  EXPECT_EQ(Find(w.layer(0).params, "mixer.A")->dtype, DType::kF32);
+  // Nothing is gated: w13 is the up projection alone.
+  EXPECT_EQ(Find(w.layer(1).params, "mixer.experts.routed_experts.w13_weight")->shape,
+            (Shape{12, 3, 16}));
 }
 
 TEST(DeviceWeights, LayersOfAKindShareAClass) {
@@ -100,6 +129,18 @@ TEST(CheckSharding, NamesWhatDoesNotDivide) {
   EXPECT_TRUE(expert);
   rules.sizes.tp = 4;
   EXPECT_TRUE(CheckSharding(spec.arch, spec.table, rules).empty());
+}
+
+TEST(CheckSharding, EveryPartDivides) {
+  nlohmann::json config = TinyPhi3();
+  config["intermediate_size"] = 66;  // twice 66 divides by 4, 66 does not
+  const ModelSpec spec = Build(config);
+  bool gate_up = false;
+  for (const Indivisible& problem : CheckSharding(spec.arch, spec.table, Rules(4))) {
+    gate_up |= problem.id == "sharding.column" && problem.param == "mlp.gate_up_proj" &&
+               problem.dimension == 66;
+  }
+  EXPECT_TRUE(gate_up);
 }
 
 TEST(CheckSharding, KvHeadsDivideOrReplicate) {

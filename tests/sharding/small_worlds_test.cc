@@ -5,6 +5,7 @@
 #include <set>
 
 #include "shardplan/sharding/device_weights.h"
+#include "support/tiny_families.h"
 #include "support/tiny_models.h"
 
 namespace shardplan {
@@ -27,25 +28,35 @@ class Accountant {
              int64_t columns, const Seat& seat) const {
     const int64_t tp = r_.sizes.tp;
     const int64_t ranks = r_.sizes.dp * tp;
-    switch (row.split) {
+    Split split = row.split;
+    int64_t kv_heads = row.kv_heads;
+    // Inside a fused tensor, the part's own rule counts from the part's own first row.
+    for (const RowPart& part : row.parts) {
+      split = part.split;
+      kv_heads = part.kv_heads;
+      rows = part.rows;
+      if (o < rows) break;
+      o -= rows;
+    }
+    switch (split) {
       case Split::kReplicated:
         return true;
       case Split::kColumn:
       case Split::kSharedColumn:
-        if (row.split == Split::kSharedColumn && r_.replicate_shared) return true;
+        if (split == Split::kSharedColumn && r_.replicate_shared) return true;
         return o * tp / rows == seat.tp_rank;
       case Split::kRow:
       case Split::kSharedRow:
-        if (row.split == Split::kSharedRow && r_.replicate_shared) return true;
+        if (split == Split::kSharedRow && r_.replicate_shared) return true;
         return i * tp / columns == seat.tp_rank;
       case Split::kVisionColumn:
         return !r_.vision_sharded || o * tp / rows == seat.tp_rank;
       case Split::kVisionRow:
         return !r_.vision_sharded || i * tp / columns == seat.tp_rank;
       case Split::kKvHeads: {
-        const int64_t head = o / (rows / a_.kv_heads);
-        return tp <= a_.kv_heads ? head * tp / a_.kv_heads == seat.tp_rank
-                                 : seat.tp_rank * a_.kv_heads / tp == head;
+        const int64_t heads = kv_heads > 0 ? kv_heads : a_.kv_heads;
+        const int64_t head = o / (rows / heads);
+        return tp <= heads ? head * tp / heads == seat.tp_rank : seat.tp_rank * heads / tp == head;
       }
       case Split::kVocabulary:
         return o * tp / rows == seat.tp_rank;  // rows are the padded ones
@@ -53,7 +64,7 @@ class Accountant {
       case Split::kExpertUp:
       case Split::kExpertDown: {
         if (r_.sizes.expert_parallel) return OwnerOfExpert(expert, ranks) == seat.flat(tp);
-        const bool down = row.split == Split::kExpertDown;
+        const bool down = split == Split::kExpertDown;
         return (down ? i * ranks / columns : o * ranks / rows) == seat.flat(tp);
       }
     }
@@ -88,7 +99,7 @@ std::map<Role, int64_t> Naive(const ModelSpec& spec, const World& world, const S
   const bool first = seat.stage == 0;
   const bool last = seat.stage + 1 == world.sizes.pp;
   for (const ModuleRow& row : spec.table.rows) {
-    if (!row.stored) continue;  // the engine's own scales
+    if (!row.stored && row.shape.dims.empty()) continue;  // the engine's own scales
     int64_t copies = 0;
     if (row.placement == Placement::kLayers) {
       copies = row.layers.CountIn(range.first, range.end());
@@ -117,7 +128,8 @@ std::map<Role, int64_t> Naive(const ModelSpec& spec, const World& world, const S
       }
       if (row.bias) {
         for (int64_t o = 0; o < rows; ++o) {
-          const bool whole = row.split == Split::kRow;
+          const bool whole = row.split == Split::kRow || row.split == Split::kSharedRow ||
+                             row.split == Split::kVisionRow;
           held += whole || accountant.Holds(row, expert, o, 0, rows, columns, seat) ? 1 : 0;
         }
       }
@@ -134,7 +146,8 @@ std::map<Role, int64_t> Computed(const ModelSpec& spec, const World& world, cons
   std::map<Role, int64_t> elements;
   auto add = [&](const std::vector<DeviceParam>& params, int64_t) {
     for (const DeviceParam& param : params) {
-      if (param.name.find("_scale") != std::string::npos) continue;
+      if (param.name.find("weight_scale") != std::string::npos) continue;
+      if (param.name.find("self_attn.attn.") != std::string::npos) continue;
       const int64_t packed = param.dtype == DType::kU8 ? 2 : 1;
       const int64_t one = BitsOf(param.dtype) / 8;
       elements[param.role] += param.bytes.count() / one * packed;
@@ -227,6 +240,27 @@ TEST(SmallWorlds, DenseInFp8Blocks) {
   CheckEveryLayout(config);
 }
 TEST(SmallWorlds, DeepseekV3) { CheckEveryLayout(testing_support::TinyDeepseek()); }
+
+TEST(SmallWorlds, BailingMoe) { CheckEveryLayout(testing_support::TinyBailingMoe()); }
+TEST(SmallWorlds, Dots1) { CheckEveryLayout(testing_support::TinyDots1()); }
+TEST(SmallWorlds, Gemma2) { CheckEveryLayout(testing_support::TinyGemma2()); }
+TEST(SmallWorlds, Gemma3) { CheckEveryLayout(testing_support::TinyGemma3()); }
+TEST(SmallWorlds, Gemma4) { CheckEveryLayout(testing_support::TinyGemma4()); }
+TEST(SmallWorlds, GraniteMoe) { CheckEveryLayout(testing_support::TinyGraniteMoe()); }
+TEST(SmallWorlds, Grok1) { CheckEveryLayout(testing_support::TinyGrok1()); }
+TEST(SmallWorlds, Jamba) { CheckEveryLayout(testing_support::TinyJamba()); }
+TEST(SmallWorlds, Llama4) { CheckEveryLayout(testing_support::TinyLlama4()); }
+TEST(SmallWorlds, MimoV2Flash) { CheckEveryLayout(testing_support::TinyMimoV2Flash()); }
+TEST(SmallWorlds, MimoV2FlashInFp8Blocks) {
+  CheckEveryLayout(testing_support::With(
+      testing_support::TinyMimoV2Flash(),
+      {{"quantization_config", {{"quant_method", "fp8"}, {"weight_block_size", {4, 4}}}}}));
+}
+TEST(SmallWorlds, Mistral3) { CheckEveryLayout(testing_support::TinyMistral3()); }
+TEST(SmallWorlds, NemotronH) { CheckEveryLayout(testing_support::TinyNemotronH()); }
+TEST(SmallWorlds, NemotronNas) { CheckEveryLayout(testing_support::TinyNemotronNas()); }
+TEST(SmallWorlds, Phi3) { CheckEveryLayout(testing_support::TinyPhi3()); }
+TEST(SmallWorlds, Qwen) { CheckEveryLayout(testing_support::TinyQwen()); }
 
 TEST(SmallWorlds, KimiK3) {
   // Smaller still: experts of 512 × 256 would be counted for a minute.

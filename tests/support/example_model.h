@@ -10,6 +10,7 @@
 #include "shardplan/base/file.h"
 #include "shardplan/model/family.h"
 #include "support/quantized_configs.h"
+#include "support/literal_configs.h"
 
 namespace shardplan::testing_support {
 
@@ -34,6 +35,7 @@ inline nlohmann::json ExampleConfig(const std::string& name) {
   }
   if (name == "qwen2-7b") return DenseConfig("Qwen2ForCausalLM", 3584, 18944, 28, 28, 4, 152064);
   if (name == "qwen2-32b") return DenseConfig("Qwen2ForCausalLM", 5120, 27648, 64, 40, 8, 152064);
+  if (std::optional<nlohmann::json> literal = LiteralConfig(name)) return *literal;
   const Result<std::string> text = ReadTextFile(ExampleConfigPath(name), Bytes(1 << 20));
   EXPECT_TRUE(text.has_value()) << name;
   return nlohmann::json::parse(*text);

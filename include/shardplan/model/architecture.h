@@ -34,6 +34,8 @@ struct Rotary {
   int64_t dim = 0;        // 0: no rotary embedding (NoPE)
   int64_t positions = 0;  // rows of the cos/sin cache: the model's maximum, not the window
   bool yarn = false;
+  // Of a second table, where local and global layers rotate differently; 0: one table.
+  int64_t other_dim = 0;
 };
 
 struct MlaShape {
@@ -75,7 +77,8 @@ struct MambaShape {
   int64_t groups = 0;
   int64_t state = 0;  // state size per head or channel
   int64_t conv_kernel = 0;
-  int64_t time_step_rank = 0;  // Mamba only
+  int64_t time_step_rank = 0;        // Mamba only
+  std::optional<DType> state_dtype;  // of the recurrent state, where it isn't the model's
 };
 
 // Keys and values of a kind of layer whose heads differ from the model's.

@@ -91,6 +91,14 @@ class LayerSet {
   std::vector<int64_t> layers_;
 };
 
+// A part of a tensor that the file stores fused and the engine slices part by part: q, k and v of a
+// qkv_proj, the halves of a gate_up_proj, the streams of a Mamba in_proj.
+struct RowPart {
+  Split split = Split::kColumn;
+  int64_t rows = 0;      // of the first dimension; the parts of a row add up to all of it
+  int64_t kv_heads = 0;  // of Split::kKvHeads, where they are not the model's
+};
+
 // One row: a module of the checkpoint, repeated over layers, experts or blocks.
 struct ModuleRow {
   // {L} stands for the layer, {E} for the expert, {B} for a block of the vision tower.
@@ -110,6 +118,7 @@ struct ModuleRow {
   std::optional<QuantFormat> device_quant;
   AttentionScale attention_scale = AttentionScale::kNone;
   int64_t kv_heads = 0;               // of Split::kKvHeads, where they are not the model's
+  std::vector<RowPart> parts;         // in order, where `split` differs inside; empty: one slice
   QuantFormat quant;                  // of a linear; plain by default
   DType dtype = DType::kBF16;         // in the file, where not quantized
   DType device_dtype = DType::kBF16;  // as the engine creates it
@@ -152,14 +161,25 @@ enum class ShardRule {
   kLayerPerShard,  // one shard a layer, then head, projector and tower; sorted by alignment, name
 };
 
+// Another spelling of names: files that begin a name with `stored` mean `name`.
+struct NameAlias {
+  std::string stored;
+  std::string name;
+};
+
 struct TensorTable {
   // Of the block scales in the published FP8 checkpoints of the family.
   DType fp8_scale_dtype = DType::kF32;
   // "model.layers.{L}.": what relative parameter names of layered rows are appended to.
   std::string layer_prefix;
   std::vector<ModuleRow> rows;
+  std::vector<NameAlias> aliases;  // tried in order, where a name is not a row's
   ShardRule shard_rule = ShardRule::kGreedy;
 };
+
+// The rows of `table` as the engine slices them: a row with parts becomes one row a part, which
+// share its parameter.
+std::vector<ModuleRow> SlicedRows(const TensorTable& table);
 
 struct TensorTotals {
   int64_t tensors = 0;

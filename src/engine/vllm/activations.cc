@@ -129,9 +129,15 @@ class PeakModel {
     return patches * 2 * (2 * a_.vision.hidden + wide);
   }
 
+  bool HasDenseLayer() const {
+    for (int64_t layer = stage_.first; layer < stage_.end(); ++layer) {
+      if (!a_.is_moe(layer)) return true;
+    }
+    return false;
+  }
+
   void AddDense() {
-    const bool only_dense = a_.moe.experts == 0;
-    if (a_.dense_intermediate == 0 || (!only_dense && stage_.first >= a_.moe.first_dense)) return;
+    if (a_.dense_intermediate == 0 || !HasDenseLayer()) return;
     const int64_t local = a_.dense_intermediate / tp_;
     const bool fp8 = a_.quantization == "fp8" && c_.gpu->capability >= 89;
     const int64_t gate_up = 6 * t_ * local + (r_.compiled ? 0 : h_);

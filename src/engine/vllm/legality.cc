@@ -94,6 +94,14 @@ std::vector<Finding> CheckDivisibility(const Context& c) {
                       "{} KV heads on each rank",
                       c.arch->kv_heads));
   }
+  // Both texts: layers/mamba/mamba_mixer2.py (d29f7f5c).
+  if (c.arch->mamba.heads % tp != 0) {
+    error("layout.mamba_heads", "Tensor parallel world size must divide num heads.");
+  } else if (c.arch->mamba.groups > 1 && c.arch->mamba.groups % tp != 0) {
+    error(
+        "layout.mamba_groups",
+        "If tensor parallel world size does not divide num_groups, then num_groups must equal 1.");
+  }
   std::set<std::string> said;
   for (const Indivisible& problem : CheckSharding(*c.arch, *c.table, RulesFor(c, 0))) {
     // One dimension that fails tends to fail in every projection; the first tells it all.

@@ -108,9 +108,10 @@ std::vector<ExtraBytes> Buffers(const Context& c, const StageRange& stage, int64
   if (a.rotary.dim > 0) {
     // Positions are the model's, not the window's; YaRN keeps its table in fp32.
     const int64_t element = a.rotary.yarn ? 4 : BitsOf(c.resolved.dtype) / 8;
-    add("rotary_emb.cos_sin_cache", a.rotary.positions * a.rotary.dim * element,
+    const int64_t dim = a.rotary.dim + a.rotary.other_dim;
+    add("rotary_emb.cos_sin_cache", a.rotary.positions * dim * element,
         fmt::format("{} positions × {} × {} B, shared by the layers",
-                    FormatCount(a.rotary.positions), a.rotary.dim, element),
+                    FormatCount(a.rotary.positions), dim, element),
         "public start-up logs count it as weights (v0.10 to v0.31)");
   }
   const int64_t kda = a.CountKind(AttentionKind::kKda, stage.first, stage.count);
@@ -125,7 +126,10 @@ std::vector<ExtraBytes> Buffers(const Context& c, const StageRange& stage, int64
         "vllm/models/kimi_k3/nvidia/kda.py (d29f7f5c)");
   }
   // q, k, v and probability scales of each attention layer; Kimi-K3 keeps a constant one besides.
-  const int64_t attention = stage.count - kda;
+  int64_t attention = 0;
+  for (int64_t layer = stage.first; layer < stage.end(); ++layer) {
+    attention += KeepsTokens(a.attention[static_cast<size_t>(layer)]);
+  }
   const int64_t scales = a.family == "kimi-k3" ? 5 : 4;
   add("attention scales", attention * scales * 4,
       fmt::format("{} attention layers × {} × 4 B", attention, scales),

@@ -169,19 +169,20 @@ void AddExperts(TableBuilder& t, const std::string& name, const std::string& par
     t.Linear(name + "{E}." + projection, param, Role::kRoutedExpert, split, out, in).experts =
         a.moe.experts;
   };
-  add(names.gate, Split::kExpertGate, a.moe.intermediate, width);
+  if (*names.gate) add(names.gate, Split::kExpertGate, a.moe.intermediate, width);
   add(names.up, Split::kExpertUp, a.moe.intermediate, width);
   add(names.down, Split::kExpertDown, width, a.moe.intermediate);
 }
 
-void AddCorrectionBias(TableBuilder& t, const std::string& name, const std::string& param,
-                       const Architecture& a) {
+ModuleRow& AddCorrectionBias(TableBuilder& t, const std::string& name, const std::string& param,
+                             const Architecture& a) {
   constexpr const char* kBias = "e_score_correction_bias";
   ModuleRow& bias = t.Tensor(name + kBias, param + kBias, Role::kRouter, Split::kReplicated,
                              Shape{a.moe.experts});
   bias.dtype = bias.device_dtype = DType::kF32;
   // Whoever exports in half precision casts it with the rest.
   if (a.dtype == DType::kF16) bias.dtype = DType::kF16;
+  return bias;
 }
 
 void AddDenseThenMoe(TableBuilder& t, const std::string& p, const Architecture& a,

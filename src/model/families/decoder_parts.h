@@ -65,7 +65,7 @@ void AddMla(TableBuilder& t, const std::string& prefix, const Architecture& arch
 void AddGatedMlp(TableBuilder& t, const std::string& name, const std::string& param, Role role,
                  Split column, Split row, int64_t hidden, int64_t intermediate, bool bias = false);
 
-// Routed experts, named by their gate, up and down projections.
+// Routed experts, named by their gate (empty: none), up and down projections.
 struct ExpertNames {
   const char* gate = "gate_proj";
   const char* up = "up_proj";
@@ -75,8 +75,8 @@ void AddExperts(TableBuilder& t, const std::string& name, const std::string& par
                 const Architecture& arch, ExpertNames names = {});
 
 // A router's bias for balancing without an auxiliary loss: F32 in the file and on the card.
-void AddCorrectionBias(TableBuilder& t, const std::string& name, const std::string& param,
-                       const Architecture& arch);
+ModuleRow& AddCorrectionBias(TableBuilder& t, const std::string& name, const std::string& param,
+                             const Architecture& arch);
 
 // A whole model as ReadDenseThenMoe reads it; the family brings the rows of its attention and of
 // its mixture, which the MTP layers have, too.

@@ -1,10 +1,29 @@
-// Dense decoders with grouped-query attention: Llama, Mistral, Qwen2 and Qwen3; BF16 or FP8 blocks.
+// Dense decoders with grouped-query attention: Llama, Mistral, Qwen2, Qwen3 and MiMo; BF16 or FP8
+// blocks.
 //
 // Names are the published checkpoints'; fused parameters and order are vLLM's
-// (model_executor/models/{llama,mistral,qwen2,qwen3}.py, v0.28).
-#include "model/families/decoder_parts.h"
+// (model_executor/models/{llama,mistral,qwen2,qwen3,mimo}.py, v0.28).
+#include "model/families/text_tower.h"
 
 namespace shardplan::families {
+namespace {
+
+// MiMo's drafts stand beside the stack, in a list of their own (models/mimo_mtp.py, d29f7f5c).
+void AddMimoDraft(TableBuilder& t, const Architecture& a, const GqaOptions& attention) {
+  const std::string p = "model.mtp_layers.{L}.";
+  t.In(LayerSet::Range(0, a.mtp_layers)).AsDraft(true);
+  for (const char* norm : {"token_layernorm", "hidden_layernorm"}) t.Norm(p + norm, norm, a.hidden);
+  t.Linear(p + "input_proj", "input_proj", Role::kDraft, Split::kReplicated, a.hidden,
+           2 * a.hidden);
+  AddGqa(t, p, a, attention);
+  AddGatedMlp(t, p + "mlp.", "mlp.", Role::kDraft, Split::kColumn, Split::kRow, a.hidden,
+              a.dense_intermediate);
+  AddLayerNorms(t, p, a.hidden);
+  t.Norm(p + "final_layernorm", "final_layernorm", a.hidden);
+  t.AsDraft(false);
+}
+
+}  // namespace
 
 Result<ModelSpec> BuildDense(ConfigReader& config, const Assumptions& assumptions) {
   ModelSpec spec;
@@ -12,7 +31,8 @@ Result<ModelSpec> BuildDense(ConfigReader& config, const Assumptions& assumption
   const int64_t layers = ReadDecoder(config, &a);
   ReadGqa(config, layers, &a);
   a.dense_intermediate = config.Dim("intermediate_size");
-  const bool qwen2 = a.name == "Qwen2ForCausalLM";
+  const bool mimo = a.name == "MiMoForCausalLM";
+  const bool qwen2 = a.name == "Qwen2ForCausalLM" || mimo;
   const bool qwen3 = a.name == "Qwen3ForCausalLM";
   GqaOptions attention;
   attention.qkv_bias = config.BoolOr("attention_bias", qwen2);
@@ -23,12 +43,10 @@ Result<ModelSpec> BuildDense(ConfigReader& config, const Assumptions& assumption
     return Fail(ErrorCode::kUnsupported, config.subject(),
                 "use_sliding_window: sliding-window layers are not modelled for this family");
   }
-  // Mistral's own key says it alone; the others have a switch beside it, and it is off.
-  if (a.name == "MistralForCausalLM" && config.Has("sliding_window")) {
-    return Fail(ErrorCode::kUnsupported, config.subject(),
-                "sliding_window: sliding-window layers are not modelled for this family");
-  }
   if (qwen3) spec.table.fp8_scale_dtype = DType::kBF16;
+  // Of Mistral and Llama the key says it alone; the others have a switch beside it, and it is off.
+  if (!qwen2 && !qwen3) ReadSlidingWindow(config, layers, &a);
+  if (mimo) a.mtp_layers = config.IntOr("num_nextn_predict_layers", 0, 64, 0);
   if (!config.ok()) return tl::unexpected(config.error());
 
   spec.table.layer_prefix = "model.layers.{L}.";
@@ -48,6 +66,7 @@ Result<ModelSpec> BuildDense(ConfigReader& config, const Assumptions& assumption
               a.dense_intermediate, mlp_bias);
   AddLayerNorms(t, p, a.hidden);
   AddHead(t, a);
+  if (a.mtp_layers > 0 && assumptions.mtp.value_or(true)) AddMimoDraft(t, a, attention);
   return spec;
 }
 

@@ -19,6 +19,20 @@ Result<ModelSpec> BuildMinimaxM2(ConfigReader& config, const Assumptions& assump
 Result<ModelSpec> BuildMixtral(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildQwen3Moe(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildDense(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildBailingMoe(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildDots1(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildGemma(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildGemma4(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildGraniteMoe(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildGrok1(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildJamba(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildLlama4(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildMimoV2Flash(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildMistral3(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildNemotronH(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildNemotronNas(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildPhi3(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildQwen(ConfigReader& config, const Assumptions& assumptions);
 
 // "bfloat16" → BF16, from torch_dtype or dtype; BF16 when neither is there.
 DType ModelDType(ConfigReader& config);

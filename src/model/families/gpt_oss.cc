@@ -3,27 +3,10 @@
 //
 // Names and totals are the published checkpoints' (20b: 459 tensors, 120b: 687); the engine's
 // names, order and shapes are vLLM's (model_executor/models/gpt_oss.py, d29f7f5c).
-#include "model/families/decoder_parts.h"
+#include "model/families/text_tower.h"
 
 namespace shardplan::families {
 namespace {
-
-// "sliding_attention" and "full_attention", one a layer.
-void ReadLayerTypes(ConfigReader& config, int64_t layers, Architecture* a) {
-  const std::vector<std::string> types = config.StringListOr("layer_types", {});
-  if (config.ok() && static_cast<int64_t>(types.size()) != layers) {
-    config.Contradiction("layer_types", "expected one entry for each layer");
-    return;
-  }
-  a->window = config.Dim("sliding_window");
-  for (size_t i = 0; i < types.size(); ++i) {
-    if (types[i] == "sliding_attention") {
-      a->attention[i] = AttentionKind::kSliding;
-    } else if (types[i] != "full_attention") {
-      config.Contradiction("layer_types", "expected sliding_attention or full_attention");
-    }
-  }
-}
 
 void AddAttention(TableBuilder& t, const std::string& p, const Architecture& a) {
   constexpr Role kRole = Role::kAttention;
@@ -62,7 +45,9 @@ Result<ModelSpec> BuildGptOss(ConfigReader& config, const Assumptions&) {
   Architecture& a = spec.arch;
   const int64_t layers = ReadDecoder(config, &a);
   ReadGqa(config, layers, &a);
-  ReadLayerTypes(config, layers, &a);
+  if (!ReadLayerTypes(config, layers, &a)) {
+    config.Contradiction("layer_types", "expected one entry a layer, found nothing");
+  }
   ReadExperts(config, "num_local_experts", "intermediate_size", layers, &a);
   if (!config.ok()) return tl::unexpected(config.error());
 

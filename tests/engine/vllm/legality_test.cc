@@ -39,6 +39,43 @@ TEST(VllmLegality, TensorParallelSizesOfKimiK3) {
   }
 }
 
+// The layouts that vLLM itself refuses (d29f7f5c), and their nearest neighbours that it builds.
+TEST(VllmLegality, WhatVllmRefusesOfModelsWithGroupsAndOddHeads) {
+  struct Case {
+    const char* model;
+    int64_t tp;
+    const char* id;  // empty: legal
+  };
+  const Case cases[] = {{"phi-4", 2, ""},
+                        {"phi-4", 4, "layout.kv_heads"},
+                        {"phi-4", 8, "layout.kv_heads"},
+                        {"phi-4", 16, "layout.heads"},
+                        {"nemotron-3-nano", 8, ""},
+                        {"nemotron-3-nano", 16, "layout.mamba_groups"},
+                        {"nemotron-3-ultra", 8, ""},
+                        {"nemotron-3-ultra", 16, "layout.mamba_groups"},
+                        {"nemotron-h-56b", 3, "layout.heads"},
+                        {"llama-4-maverick", 8, ""},
+                        {"llama-4-maverick", 16, "layout.heads"}};
+  for (const Case& expected : cases) {
+    SCOPED_TRACE(std::string(expected.model) + " tp " + std::to_string(expected.tp));
+    VllmContext c(expected.model);
+    c.context.sizes.tp = expected.tp;
+    const std::vector<Finding> findings = Check(&c);
+    if (*expected.id == '\0') {
+      EXPECT_TRUE(findings.empty());
+      continue;
+    }
+    ASSERT_FALSE(findings.empty());
+    EXPECT_EQ(findings[0].id, expected.id);
+  }
+  VllmContext c("nemotron-3-nano");
+  c.context.sizes.tp = 16;
+  EXPECT_EQ(Check(&c)[0].message,
+            "If tensor parallel world size does not divide num_groups, then num_groups must equal "
+            "1.");
+}
+
 TEST(VllmLegality, Fp8BlocksOfExperts) {
   VllmContext c("deepseek-v3");
   c.context.sizes.tp = 32;

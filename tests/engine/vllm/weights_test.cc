@@ -51,6 +51,17 @@ const std::map<std::string, int>& GoldenRows() {
       {"dense-70b+modelopt-fp8", 3},
       {"qwen2-7b+awq-symmetric", 4},
       {"qwen2-32b+awq", 5},
+      {"gemma-2-27b", 5},
+      {"gemma-3-27b", 10},
+      {"jamba2-mini", 17},
+      {"llama-3.1-8b", 6},
+      {"llama-4-maverick", 15},
+      {"mimo-v2-flash", 10},
+      {"mistral-large", 6},
+      {"nemotron-3-nano", 16},
+      {"nemotron-3-ultra", 15},
+      {"nemotron-h-56b", 4},
+      {"phi-4", 2},
   };
   return rows;
 }
@@ -171,6 +182,25 @@ TEST(VllmWeights, KimiK3BuffersOfThePublishedDeployment) {
   // No fused decode kernel before Hopper: only the attention scales are left.
   c.gpu().capability = 80;
   EXPECT_EQ(sum(0), 12 * 5 * 4);
+}
+
+// Two rotary tables where local layers have their own, and scales for the layers that attend.
+TEST(VllmWeights, BuffersOfModelsWhoseLayersDiffer) {
+  const auto buffers = [](const char* model) {
+    VllmContext c(model);
+    c.Resolve();
+    int64_t bytes = 0;
+    for (const auto& extra : vllm::Buffers(c.context, c.context.stages[0], 0)) {
+      bytes += extra.bytes.count();
+    }
+    return bytes;
+  };
+  EXPECT_EQ(buffers("gemma-2-27b"), 8192 * 128 * 2 + 46 * 16);
+  EXPECT_EQ(buffers("gemma-3-27b"), 2 * 131072 * 128 * 2 + 62 * 16);
+  EXPECT_EQ(buffers("mimo-v2-flash"), 2 * 262144 * 64 * 2 + 48 * 16);
+  EXPECT_EQ(buffers("llama-4-maverick"), 1048576LL * 128 * 2 + 48 * 16);
+  EXPECT_EQ(buffers("nemotron-3-nano"), 6 * 16);
+  EXPECT_EQ(buffers("jamba2-mini"), 4 * 16);
 }
 
 TEST(VllmWeights, DequantizesMlaOnceForFp8) {

@@ -60,6 +60,33 @@ TEST(Dense, Fp8BlocksCoverTheProjections) {
   EXPECT_EQ(Find(spec, "o_proj")->quant.scale_dtype, DType::kBF16);
 }
 
+// Mistral's window holds for every layer, Qwen's key stands beside a switch that is off.
+TEST(Dense, SlidingWindows) {
+  nlohmann::json config = Small("MistralForCausalLM");
+  EXPECT_EQ(Build(config).arch.attention[1], AttentionKind::kFull);
+  config["sliding_window"] = 4096;
+  EXPECT_EQ(Build(config).arch.attention[1], AttentionKind::kSliding);
+  EXPECT_EQ(Build(config).arch.window, 4096);
+  config = Small("Qwen2ForCausalLM");
+  config["sliding_window"] = 4096;
+  EXPECT_EQ(Build(config).arch.attention[1], AttentionKind::kFull);
+}
+
+TEST(Dense, MimoIsQwen2WithADraftBeside) {
+  nlohmann::json config = Small("MiMoForCausalLM");
+  config["num_nextn_predict_layers"] = 1;
+  const ModelSpec spec = Build(config);
+  EXPECT_TRUE(Find(spec, "model.layers.{L}.self_attn.k_proj")->bias);
+  const ModuleRow* draft = Find(spec, "mtp_layers.{L}.input_proj");
+  ASSERT_NE(draft, nullptr);
+  EXPECT_EQ(draft->shape, (Shape{64, 128}));
+  EXPECT_EQ(draft->placement, Placement::kNotLoaded);
+  EXPECT_TRUE(Find(spec, "mtp_layers.{L}.self_attn.k_proj")->bias);
+  Assumptions none;
+  none.mtp = false;
+  EXPECT_EQ(Find(Build(config, none), "mtp_layers.{L}.input_proj"), nullptr);
+}
+
 TEST(Dense, Contradictions) {
   nlohmann::json config = Small("LlamaForCausalLM");
   config["num_attention_heads"] = 5;
@@ -80,10 +107,6 @@ TEST(Dense, Contradictions) {
   EXPECT_EQ(BuildError(config),
             "config.json: a quantization_config without a quant_method is not known; plan the "
             "unquantized checkpoint, or one in FP8, NVFP4, MXFP4, AWQ, GPTQ or compressed-tensors");
-  config = Small("MistralForCausalLM");
-  config["sliding_window"] = 4096;
-  EXPECT_EQ(BuildError(config),
-            "config.json: sliding_window: sliding-window layers are not modelled for this family");
   config = Small("LlamaForCausalLM");
   config["torch_dtype"] = "int8";
   EXPECT_EQ(BuildError(config), "config.json: torch_dtype: expected bfloat16, float16 or float32");

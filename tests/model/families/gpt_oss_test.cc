@@ -46,15 +46,16 @@ TEST(GptOss, ExpertsAreStacksOfBlocks) {
 TEST(GptOss, Contradictions) {
   nlohmann::json config = ExampleConfig("openai__gpt-oss-20b");
   config["layer_types"].erase(0);
-  EXPECT_EQ(BuildError(config), "config.json: layer_types: expected one entry for each layer");
+  EXPECT_EQ(BuildError(config), "config.json: layer_types: expected one entry a layer");
   config = ExampleConfig("openai__gpt-oss-20b");
   config["layer_types"][3] = "linear_attention";
   EXPECT_EQ(BuildError(config),
-            "config.json: layer_types: expected sliding_attention or full_attention");
+            "config.json: layer_types: expected full_attention and sliding_attention");
   config = ExampleConfig("openai__gpt-oss-20b");
   config.erase("sliding_window");
-  EXPECT_EQ(BuildError(config),
-            "config.json: sliding_window: expected an integer from 1 to 16,777,216, found nothing");
+  EXPECT_EQ(
+      BuildError(config),
+      "config.json: sliding_window: expected an integer from 1 to 4,294,967,296, found nothing");
 }
 
 }  // namespace

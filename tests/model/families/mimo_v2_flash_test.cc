@@ -1,0 +1,61 @@
+#include <gtest/gtest.h>
+
+#include "support/example_model.h"
+#include "support/tiny_families.h"
+
+namespace shardplan {
+namespace {
+
+using testing_support::Build;
+using testing_support::BuildError;
+using testing_support::ExampleConfig;
+using testing_support::TinyMimoV2Flash;
+using testing_support::With;
+
+const ModuleRow* Find(const ModelSpec& spec, const std::string& suffix) {
+  for (const ModuleRow& row : spec.table.rows) {
+    if (row.name.ends_with(suffix)) return &row;
+  }
+  return nullptr;
+}
+
+TEST(MimoV2Flash, SlidingLayersHaveHeadsOfTheirOwn) {
+  const Architecture a = Build(ExampleConfig("mimo-v2-flash")).arch;
+  EXPECT_EQ(a.CountKind(AttentionKind::kSliding, 0, 48), 39);
+  EXPECT_EQ(a.KvOf(0).kv_heads, 4);
+  EXPECT_EQ(a.KvOf(1).kv_heads, 8);
+  EXPECT_EQ(a.KvOf(1).v_head_dim, 128);
+  EXPECT_EQ(a.head_dim, 192);
+  EXPECT_EQ(a.window, 128);
+  EXPECT_EQ(a.rotary.dim, 64);  // a third of a head, rounded down
+  EXPECT_EQ(a.rotary.other_dim, 64);
+  EXPECT_FALSE(a.is_moe(0));
+}
+
+TEST(MimoV2Flash, SinksAreTheSlidingLayers) {
+  const ModelSpec spec = Build(TinyMimoV2Flash());
+  const ModuleRow* sinks = Find(spec, "attention_sink_bias");
+  ASSERT_NE(sinks, nullptr);
+  EXPECT_EQ(sinks->layers.layers(), (std::vector<int64_t>{1, 2, 4}));
+  EXPECT_EQ(Find(Build(With(TinyMimoV2Flash(), {{"add_swa_attention_sink_bias", false}})),
+                 "attention_sink_bias"),
+            nullptr);
+}
+
+TEST(MimoV2Flash, TheRouterIsInFp32OnTheCard) {
+  const ModelSpec spec = Build(TinyMimoV2Flash());
+  EXPECT_EQ(Find(spec, "mlp.gate")->device_dtype, DType::kF32);
+  EXPECT_FALSE(Find(spec, "mlp.gate")->quantizable);
+}
+
+TEST(MimoV2Flash, Refusals) {
+  EXPECT_EQ(BuildError(With(TinyMimoV2Flash(), {{"moe_layer_freq", {0, 1}}})),
+            "config.json: moe_layer_freq: expected one entry a layer");
+  EXPECT_EQ(BuildError(With(TinyMimoV2Flash(), {{"swa_num_attention_heads", 4}})),
+            "config.json: swa_num_attention_heads: expected as many as num_attention_heads");
+  EXPECT_EQ(BuildError(With(TinyMimoV2Flash(), {{"n_shared_experts", 1}})),
+            "config.json: n_shared_experts: expected none: no shared expert is modelled");
+}
+
+}  // namespace
+}  // namespace shardplan
