@@ -197,7 +197,13 @@ Status CheckComplete(Matcher& matcher, const Inventory& inventory,
       "config and weights are of different models, or the download is incomplete");
 }
 
-bool IsLeftover(std::string_view pattern) { return pattern.ends_with("rotary_emb.inv_freq"); }
+// What checkpoints store and engines compute themselves, or fold into scales of their own: rotary
+// frequencies, and the calibrated scales of an FP8 cache.
+bool IsLeftover(std::string_view pattern) {
+  return pattern.ends_with("rotary_emb.inv_freq") || pattern.ends_with(".k_scale") ||
+         pattern.ends_with(".v_scale") || pattern.ends_with(".q_scale") ||
+         pattern.ends_with(".kv_scale");
+}
 
 struct Unknown {
   int64_t tensors = 0;

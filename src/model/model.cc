@@ -8,7 +8,9 @@
 #include <string_view>
 
 #include "model/config_reader.h"
+#include "model/header_formats.h"
 #include "model/match.h"
+#include "model/quantization_plan.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/units.h"
 
@@ -98,6 +100,8 @@ Result<Model> LoadModel(const std::string& path, const Assumptions& assumptions,
     if (inventory.has_headers) {
       // One shard of several confirms what it holds; the rest is derived.
       const bool single = inventory.kind == SourceKind::kSingleShard;
+      ApplyHeaderFormats(inventory, &model.table, &model.findings);
+      model.arch.quantization = EngineQuantization(model.table);
       SHARDPLAN_ASSIGN_OR_RETURN(MatchReport report,
                                  MatchHeaders(model.table, inventory, config, single));
       for (Finding& finding : report.findings) model.findings.push_back(std::move(finding));
