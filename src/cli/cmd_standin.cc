@@ -37,9 +37,18 @@ Result<StandInPlan> PlanFor(const StandinOptions& options) {
   }
   SHARDPLAN_ASSIGN_OR_RETURN(std::string config,
                              ReadTextFile(inventory.config_path, Bytes(16 * kMiB)));
-  SHARDPLAN_ASSIGN_OR_RETURN(const ModelSpec spec,
-                             BuildModelSpec(config, inventory.config_path, options.assumptions));
-  return PlanStandIn(spec, std::move(config));
+  std::string sidecar;  // ModelOpt's quantization, beside the config
+  if (!inventory.quant_config_path.empty()) {
+    SHARDPLAN_ASSIGN_OR_RETURN(sidecar,
+                               ReadTextFile(inventory.quant_config_path, Bytes(16 * kMiB)));
+  }
+  SHARDPLAN_ASSIGN_OR_RETURN(
+      const ModelSpec spec,
+      BuildModelSpec(config, Printable(inventory.config_path), options.assumptions, sidecar,
+                     Printable(inventory.quant_config_path)));
+  SHARDPLAN_ASSIGN_OR_RETURN(StandInPlan plan, PlanStandIn(spec, std::move(config)));
+  if (!sidecar.empty()) plan.files.push_back({"hf_quant_config.json", std::move(sidecar)});
+  return plan;
 }
 
 Result<Answer> Run(const StandinOptions& options) {

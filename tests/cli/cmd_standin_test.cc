@@ -42,6 +42,20 @@ TEST(StandinCommandTest, FromAConfigAndFromACheckpoint) {
   }
 }
 
+TEST(StandinCommandTest, AQuantizationBesideTheConfigIsWritten) {
+  const TempDir dir;
+  dir.Write("m/config.json", ReadText(CliData() + "/tiny-dense/config.json"));
+  dir.Write("m/hf_quant_config.json", R"({"quantization": {"quant_algo": "FP8"}})");
+  const Outcome outcome = RunProgram("standin '" + dir.Path("m") + "' '" + dir.Path("copy") + "'");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(ReadText(dir.Path("copy/hf_quant_config.json")),
+            R"({"quantization": {"quant_algo": "FP8"}})");
+  const Outcome plan =
+      RunProgram("plan '" + dir.Path("copy") + "' --gpu h100-80-sxm --format json");
+  EXPECT_THAT(plan.out, HasSubstr("\"shape_basis\": \"exact\""));
+  EXPECT_EQ(plan.out.find("model.quantization"), std::string::npos);
+}
+
 TEST(StandinCommandTest, NothingIsOverwritten) {
   const TempDir dir;
   dir.Write("full/precious", "1");
