@@ -83,6 +83,7 @@ TEST(AppTest, UsageErrors) {
       {"plan -- m --gpu", "--gpu: unexpected argument; see shardplan plan --help"},
       {"plan m --sweep tp=1,2", "--sweep: unknown option; see shardplan plan --help"},
       {"compare m", "compare: unknown command; see shardplan --help"},
+      {"inspekt m", "inspekt: unknown command; did you mean inspect?"},
   };
   for (const auto& [arguments, message] : cases) {
     const Outcome outcome = RunProgram(arguments);
