@@ -54,7 +54,8 @@ int RunApp(int argc, const char* const* argv) {
   app.require_subcommand(0, 1);
   app.allow_extras();
   app.footer("`shardplan COMMAND --help` tells more.");
-  const std::vector<Command> commands = {AddPlanCommand(&app), AddExplainCommand(&app),
+  const std::vector<Command> commands = {AddPlanCommand(&app),    AddCompareCommand(&app),
+                                         AddInspectCommand(&app), AddExplainCommand(&app),
                                          AddStandinCommand(&app), AddCatalogCommand(&app)};
   for (const Command& command : commands) command.app->allow_extras();
 

@@ -30,6 +30,8 @@ struct Command {
 
 // One each in cmd_<name>.cc; they add themselves to `parent`.
 Command AddPlanCommand(CLI::App* parent);
+Command AddCompareCommand(CLI::App* parent);
+Command AddInspectCommand(CLI::App* parent);
 Command AddExplainCommand(CLI::App* parent);
 Command AddStandinCommand(CLI::App* parent);
 Command AddCatalogCommand(CLI::App* parent);

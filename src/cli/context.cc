@@ -31,20 +31,25 @@ Result<ConfigStore> LoadStore(const OutputOptions& output) {
   return ConfigStore::WithOverrides(output.configs);
 }
 
+Status CheckModelGiven(const std::string& model, std::string_view usage) {
+  if (!model.empty()) return {};
+  return Fail(ErrorCode::kUsage, "MODEL", "expected a model directory or file, found none",
+              fmt::format("it comes right after the command: shardplan {}", usage));
+}
+
 int ReaderThreads() {
   return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, 8U));
 }
 
-Result<Context> LoadContext(const DeploymentOptions& options, const OutputOptions& output) {
-  if (options.model.empty()) {
-    return Fail(ErrorCode::kUsage, "MODEL", "expected a model directory or file, found none",
-                "it comes right after the command: shardplan plan MODEL --gpu ID");
-  }
-  SHARDPLAN_ASSIGN_OR_RETURN(ConfigStore store, LoadStore(output));
-  SHARDPLAN_ASSIGN_OR_RETURN(Catalog catalog, Catalog::LoadFor(store, options.deployment.gpu));
-  SHARDPLAN_RETURN_IF_ERROR(CheckGpu(catalog, options.deployment.gpu));
+Result<Catalog> LoadCatalog(const ConfigStore& store, const std::string& gpu) {
+  SHARDPLAN_ASSIGN_OR_RETURN(Catalog catalog, Catalog::LoadFor(store, gpu));
+  SHARDPLAN_RETURN_IF_ERROR(CheckGpu(catalog, gpu));
   Log(fmt::format("catalogue: {} cards, {} servers", catalog.gpus().size(),
                   catalog.nodes().size()));
+  return catalog;
+}
+
+Result<Model> LoadModelOf(const DeploymentOptions& options) {
   OpenOptions open;
   open.threads = ReaderThreads();
   const ProgressNote note("reading " + options.model);
@@ -52,6 +57,18 @@ Result<Context> LoadContext(const DeploymentOptions& options, const OutputOption
   ApplyPrecision(options.precision, &model);
   Log(fmt::format("model: {} tensors in {} shards, family {}", model.totals.tensors,
                   model.inventory.shards.size(), model.arch.family));
+  return model;
+}
+
+bool SameModel(const DeploymentOptions& a, const DeploymentOptions& b) {
+  return a.model == b.model && a.assumptions == b.assumptions;
+}
+
+Result<Context> LoadContext(const DeploymentOptions& options, const OutputOptions& output) {
+  SHARDPLAN_RETURN_IF_ERROR(CheckModelGiven(options.model, "plan MODEL --gpu ID"));
+  SHARDPLAN_ASSIGN_OR_RETURN(ConfigStore store, LoadStore(output));
+  SHARDPLAN_ASSIGN_OR_RETURN(Catalog catalog, LoadCatalog(store, options.deployment.gpu));
+  SHARDPLAN_ASSIGN_OR_RETURN(Model model, LoadModelOf(options));
   return Context{std::move(store), std::move(catalog), std::move(model)};
 }
 

@@ -3,6 +3,7 @@
 #define SHARDPLAN_CLI_CONTEXT_H_
 
 #include <string>
+#include <string_view>
 
 #include "cli/deployment_options.h"
 #include "cli/output_options.h"
@@ -25,6 +26,18 @@ struct Context {
 // Everything that planning needs. The cheap things that a person gets wrong (no MODEL, an unknown
 // card) are looked at before half a million tensors are read.
 Result<Context> LoadContext(const DeploymentOptions& options, const OutputOptions& output);
+
+// Refuses a command without a MODEL; `usage` is the command as it is meant, without the program.
+Status CheckModelGiven(const std::string& model, std::string_view usage);
+
+// The catalogue as far as `gpu` needs it. Fails with kUsage where that is no card.
+Result<Catalog> LoadCatalog(const ConfigStore& store, const std::string& gpu);
+
+// The model that a deployment is of.
+Result<Model> LoadModelOf(const DeploymentOptions& options);
+
+// Whether LoadModelOf gives both the same, so that it need be read once only.
+bool SameModel(const DeploymentOptions& a, const DeploymentOptions& b);
 
 // Threads for reading shard headers: the machine's, within reason.
 int ReaderThreads();

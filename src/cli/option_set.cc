@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -27,12 +28,12 @@ void OptionSet::Keep(std::string_view option, const std::string& text, Status st
 void OptionSet::Add(const std::string& names, const std::string& value, const std::string& help,
                     bool repeated, Reader reader) {
   const std::string name = FirstName(names);
-  const CLI::callback_t read = [this, name, repeated,
-                                reader = std::move(reader)](const CLI::results_t& values) {
+  const CLI::callback_t read = [this, name, at = known_.size()](const CLI::results_t& values) {
+    const Known& self = known_[at];
     const auto refuse = [&](std::string message) {
       Keep(name, "", Fail(ErrorCode::kUsage, "", std::move(message)));
     };
-    if (!repeated && values.size() > 1) {
+    if (!self.repeated && values.size() > 1) {
       refuse(fmt::format("expected once, found {} times", values.size()));
       return true;
     }
@@ -43,7 +44,7 @@ void OptionSet::Add(const std::string& names, const std::string& value, const st
         // CLI11 gives an option the next word, whatever it is.
         refuse("expected a value, found the option " + Printable(text));
       } else {
-        Keep(name, text, reader(text));
+        Keep(name, text, self.read(text));
       }
     }
     return true;
@@ -51,6 +52,7 @@ void OptionSet::Add(const std::string& names, const std::string& value, const st
   CLI::Option* const option = app_->add_option(names, read, help);
   option->type_name(value)->group(group_);
   option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(false);
+  known_.push_back({option->get_lnames(), value, std::move(reader), option, repeated});
 }
 
 void OptionSet::Value(const std::string& names, const std::string& value, const std::string& help,
@@ -64,9 +66,36 @@ void OptionSet::Repeated(const std::string& names, const std::string& value,
 }
 
 void OptionSet::Flag(const std::string& names, const std::string& help, std::function<void()> set) {
-  app_->add_flag_callback(names, std::move(set), help)
-      ->group(group_)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  CLI::Option* const option = app_->add_flag_callback(names, set, help);
+  option->group(group_)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  Reader read = [set = std::move(set)](const std::string& text) -> Status {
+    if (text != "true" && text != "false") {
+      return Fail(ErrorCode::kUsage, Printable(text), "expected true or false");
+    }
+    if (text == "true") set();
+    return {};
+  };
+  known_.push_back({option->get_lnames(), "", std::move(read), option, false});
+}
+
+const OptionSet::Known* OptionSet::Find(std::string_view name) const {
+  for (const Known& known : known_) {
+    if (std::find(known.names.begin(), known.names.end(), name) != known.names.end()) {
+      return &known;
+    }
+  }
+  return nullptr;
+}
+
+void OptionSet::Collect(std::string_view name, std::vector<std::string>* out) {
+  for (Known& known : known_) {
+    if (std::find(known.names.begin(), known.names.end(), name) == known.names.end()) continue;
+    known.repeated = true;
+    known.read = [out](const std::string& text) -> Status {
+      out->push_back(text);
+      return {};
+    };
+  }
 }
 
 void OptionSet::Exclude(const std::string& first, const std::string& second) {

@@ -7,6 +7,8 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "shardplan/base/result.h"
 
@@ -33,9 +35,9 @@ class OptionSet {
   void Repeated(const std::string& names, const std::string& value, const std::string& help,
                 Reader reader);
   void Flag(const std::string& names, const std::string& help, std::function<void()> set);
-  // A word without a name, in order.
   // The two cannot be given together.
   void Exclude(const std::string& first, const std::string& second);
+  // A word without a name, in order.
   void Positional(const std::string& name, const std::string& help, std::string* out);
 
   // Shorthands for common readers.
@@ -46,6 +48,26 @@ class OptionSet {
 
   const Status& status() const { return status_; }
 
+  // An option that was added, for those who set it by other means than the line.
+  struct Known {
+    std::vector<std::string> names;  // the long ones, without dashes: "tp", "tensor-parallel-size"
+    std::string value;               // what stands for the value in the help; empty for a flag
+    Reader read;                     // a flag's takes "true", and "false" for leaving it out
+    const CLI::Option* option = nullptr;
+    bool repeated = false;
+
+    bool is_flag() const { return value.empty(); }
+    bool is_list() const { return value.find(',') != std::string::npos; }  // "N,N,…"
+    bool given() const { return option->count() > 0; }                     // on the line
+  };
+  const std::vector<Known>& known() const { return known_; }
+  // By one of its long names, without dashes; nothing when there is none.
+  const Known* Find(std::string_view name) const;
+
+  // From here on the option, which must be there, may be repeated and its texts are collected
+  // unread.
+  void Collect(std::string_view name, std::vector<std::string>* out);
+
  private:
   void Add(const std::string& names, const std::string& value, const std::string& help,
            bool repeated, Reader reader);
@@ -53,6 +75,7 @@ class OptionSet {
 
   CLI::App* app_;
   std::string group_ = "Options";
+  std::vector<Known> known_;
   Status status_;
 };
 

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <unordered_map>
 
+#include "model/contents_builder.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/units.h"
 
@@ -27,6 +29,7 @@ struct Candidate {
   int64_t expected = 0;
   int64_t seen = 0;
   int64_t other_dtype = 0;
+  std::array<int64_t, static_cast<size_t>(DType::kU64) + 1> by_dtype = {};  // as the file has it
 };
 
 struct PatternSlots {
@@ -80,7 +83,7 @@ class Matcher {
       for (size_t t = 0; t < tensors_[r].size(); ++t) {
         PatternSlots slots = SlotsOf(row.name + tensors_[r][t].suffix);
         by_pattern_[slots.pattern].push_back(candidates_.size());
-        candidates_.push_back({r, t, slots.slots, row.Count(), 0, 0});
+        candidates_.push_back({r, t, slots.slots, row.Count(), 0, 0, {}});
       }
     }
   }
@@ -249,6 +252,18 @@ void ReportOddities(const Matcher& matcher, const Unknown& unknown, const Unknow
   }
 }
 
+Contents Summarize(const Matcher& matcher, ContentsBuilder* builder) {
+  for (const Candidate& candidate : matcher.candidates()) {
+    for (size_t dtype = 0; dtype < candidate.by_dtype.size(); ++dtype) {
+      builder->AddGroup(matcher.RowOf(candidate), matcher.TensorOf(candidate),
+                        static_cast<DType>(dtype), candidate.by_dtype[dtype]);
+    }
+  }
+  Contents contents = builder->Take();
+  contents.basis = Basis::kExact;
+  return contents;
+}
+
 }  // namespace
 
 Result<MatchReport> MatchHeaders(const TensorTable& table, const Inventory& inventory,
@@ -263,6 +278,7 @@ Result<MatchReport> MatchHeaders(const TensorTable& table, const Inventory& inve
   std::vector<int64_t> elements;
   for (const Shape& shape : inventory.shapes) elements.push_back(shape.Elements());
 
+  ContentsBuilder contents(table);
   Unknown unknown, leftover;
   for (const TensorRecord& record : inventory.tensors) {
     report.totals.tensors += 1;
@@ -273,6 +289,8 @@ Result<MatchReport> MatchHeaders(const TensorTable& table, const Inventory& inve
     if (!candidate) {
       const bool is_leftover = IsLeftover(inventory.patterns[record.pattern]);
       Count(is_leftover ? &leftover : &unknown, record, inventory);
+      contents.AddUnexplained(inventory.patterns[record.pattern], record.dtype,
+                              inventory.shapes[record.shape], is_leftover);
       report.totals.parameters += elements[record.shape];
       use.outside_stack = true;  // what nobody can place stays with every stage
       continue;
@@ -286,11 +304,15 @@ Result<MatchReport> MatchHeaders(const TensorTable& table, const Inventory& inve
                   "config and weights are of different models");
     }
     candidate->seen += 1;
+    candidate->by_dtype[static_cast<size_t>(record.dtype)] += 1;
     if (record.dtype != tensor.dtype) candidate->other_dtype += 1;
     report.totals.parameters += tensor.parameters;
 
     const ModuleRow& row = matcher.RowOf(*candidate);
     const int64_t layer = matcher.LayerOf(*candidate, record.indices);
+    contents.AddToLayer(
+        row, layer,
+        {1, tensor.parameters, elements[record.shape], Bytes(record.end - record.begin)});
     if (row.placement == Placement::kLayers) {
       std::vector<bool>& layers = shard_layers[static_cast<size_t>(record.shard)];
       if (layers.size() <= static_cast<size_t>(layer))
@@ -318,6 +340,8 @@ Result<MatchReport> MatchHeaders(const TensorTable& table, const Inventory& inve
     }
   }
   ReportOddities(matcher, unknown, leftover, &report.findings);
+  report.contents = Summarize(matcher, &contents);
+  report.contents.complete = report.complete;
   return report;
 }
 

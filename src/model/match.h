@@ -20,6 +20,7 @@ struct MatchReport {
   std::vector<bool> row_present;  // per row of the table; false only for optional ones
   bool complete = true;           // false only where a part was asked for and found
   std::vector<Finding> findings;
+  Contents contents;  // as the headers have it
 };
 
 // Fails with kInvalidInput when a required tensor is missing or has another shape than the table

@@ -105,6 +105,7 @@ Result<Model> LoadModel(const std::string& path, const Assumptions& assumptions,
       SHARDPLAN_ASSIGN_OR_RETURN(MatchReport report,
                                  MatchHeaders(model.table, inventory, config, single));
       for (Finding& finding : report.findings) model.findings.push_back(std::move(finding));
+      model.contents = std::move(report.contents);
       if (report.complete) {
         model.totals = report.totals;
         model.shard_use = std::move(report.shard_use);
@@ -123,6 +124,7 @@ Result<Model> LoadModel(const std::string& path, const Assumptions& assumptions,
         SHARDPLAN_RETURN_IF_ERROR(MatchIndex(model.table, inventory, config));
       }
       model.totals = Totals(model.table);
+      model.contents = ContentsOf(model.table);
       model.findings.push_back(
           {"model.shapes_derived", Severity::kNote, Printable(path),
            "no shard headers here: names, dtypes and shapes are derived from the config by the "

@@ -97,9 +97,13 @@ std::string DefaultsSection(const Plan& plan, size_t width) {
 }
 
 std::string FindingsSection(const Plan& plan, size_t width) {
-  if (plan.findings.empty()) return "";
+  return FindingsSection(plan.findings, width);
+}
+
+std::string FindingsSection(const std::vector<Finding>& findings, size_t width) {
+  if (findings.empty()) return "";
   std::string out = "Findings\n";
-  for (const Finding& finding : plan.findings) {
+  for (const Finding& finding : findings) {
     std::string text = fmt::format("{} {}: ", ToString(finding.severity), Printable(finding.id));
     if (!finding.subject.empty()) text += Printable(finding.subject) + ": ";
     out += Wrap(text + Printable(finding.message, kMessageLimit), width, 2, 4);
@@ -110,22 +114,21 @@ std::string FindingsSection(const Plan& plan, size_t width) {
   return out;
 }
 
-std::string VerdictSection(const Plan& plan, size_t width, bool color) {
-  std::string text;
+std::string VerdictText(const Plan& plan) {
   switch (plan.verdict) {
     case Verdict::kFits:
-      text = Fits(plan) + AtTheEnds(plan);
-      break;
+      return Fits(plan) + AtTheEnds(plan);
     case Verdict::kDoesNotFit:
-      text = DoesNotFit(plan) + AtTheEnds(plan);
+      return DoesNotFit(plan) + AtTheEnds(plan);
+    case Verdict::kIllegal:
       break;
-    case Verdict::kIllegal: {
-      const std::string fix = FirstFix(plan);
-      text = "illegal layout: " + FirstError(plan) + (fix.empty() ? "" : "; " + fix);
-      break;
-    }
   }
-  std::string out = Wrap(text, width, 0, 2);
+  const std::string fix = FirstFix(plan);
+  return "illegal layout: " + FirstError(plan) + (fix.empty() ? "" : "; " + fix);
+}
+
+std::string VerdictSection(const Plan& plan, size_t width, bool color) {
+  std::string out = Wrap(VerdictText(plan), width, 0, 2);
   if (color) {
     // Around the words, not the newline, so that no colour leaks into the prompt.
     const char* const paint = plan.verdict == Verdict::kFits ? "\x1b[1;32m" : "\x1b[1;31m";

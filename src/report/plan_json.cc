@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "report/document.h"
+#include "report/plan_document.h"
 
 namespace shardplan {
 namespace {
@@ -206,6 +206,8 @@ Document LaunchDocument(const Plan& plan) {
   return out;
 }
 
+}  // namespace
+
 Document PlanDocument(const Plan& plan) {
   const bool legal = plan.verdict != Verdict::kIllegal;
   Document ranks = Document::array();
@@ -245,8 +247,6 @@ Document PlanDocument(const Plan& plan) {
           {"files", legal ? FilesDocument(plan) : none},
           {"launch", legal ? LaunchDocument(plan) : none}};
 }
-
-}  // namespace
 
 std::string RenderPlanJson(const Plan& plan) { return DumpJson(PlanDocument(plan)); }
 std::string RenderPlanYaml(const Plan& plan) { return DumpYaml(PlanDocument(plan)); }

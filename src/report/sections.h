@@ -5,12 +5,17 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "shardplan/plan/plan.h"
 
 namespace shardplan {
 
 // summary_section.cc
+// "Kimi-K3" of "/models/Kimi-K3/", "Kimi-K3/config.json" of "/models/Kimi-K3/config.json".
+std::string ShortSource(const std::string& source);
+// "TP8 × PP2 (48,45)", "DP4 × TP2 with expert parallel".
+std::string DescribeLayout(const Plan& plan);
 std::string TitleSection(const Plan& plan, size_t width);
 std::string GlanceSection(const Plan& plan, size_t width);  // "Memory at a glance"
 std::string CheckpointSection(const Plan& plan, size_t width);
@@ -32,6 +37,9 @@ std::string LaunchSection(const Plan& plan, bool verbose);
 // closing_section.cc
 std::string DefaultsSection(const Plan& plan, size_t width);
 std::string FindingsSection(const Plan& plan, size_t width);
+std::string FindingsSection(const std::vector<Finding>& findings, size_t width);
+// The verdict as one line of any length: "fits: 9.251 GiB to spare on rank 0, the fullest; …".
+std::string VerdictText(const Plan& plan);
 std::string VerdictSection(const Plan& plan, size_t width, bool color);
 
 }  // namespace shardplan

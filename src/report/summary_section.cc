@@ -9,24 +9,6 @@
 namespace shardplan {
 namespace {
 
-// "Kimi-K3" of "/models/Kimi-K3/", "Kimi-K3/config.json" of "/models/Kimi-K3/config.json".
-std::string ShortSource(const std::string& source) {
-  const std::string base = BaseName(source);
-  if (!base.ends_with(".json") && !base.ends_with(".safetensors")) return Printable(base, 60);
-  const std::string parent = BaseName(source.substr(0, source.size() - base.size()));
-  return Printable(parent.empty() || parent == "/" ? base : JoinPath(parent, base), 60);
-}
-
-// "TP8 × PP2 (48,45)", "DP4 × TP2 with expert parallel".
-std::string DescribeLayout(const Plan& plan) {
-  const ParallelSizes& s = plan.sizes;
-  std::string text = s.dp > 1 ? fmt::format("DP{} × TP{}", s.dp, s.tp) : fmt::format("TP{}", s.tp);
-  if (s.pp > 1) text += fmt::format(" × PP{} ({})", s.pp, FormatPartition(plan.stages));
-  if (s.dcp > 1) text += fmt::format(", DCP{}", s.dcp);
-  if (s.expert_parallel) text += " with expert parallel";
-  return text;
-}
-
 TextTable GlanceTable(const Plan& plan, const std::string& gpu) {
   const EvenShare& s = plan.even_share;
   const std::string physical = FormatGiB(s.physical);
@@ -46,6 +28,22 @@ TextTable GlanceTable(const Plan& plan, const std::string& gpu) {
 }
 
 }  // namespace
+
+std::string ShortSource(const std::string& source) {
+  const std::string base = BaseName(source);
+  if (!base.ends_with(".json") && !base.ends_with(".safetensors")) return Printable(base, 60);
+  const std::string parent = BaseName(source.substr(0, source.size() - base.size()));
+  return Printable(parent.empty() || parent == "/" ? base : JoinPath(parent, base), 60);
+}
+
+std::string DescribeLayout(const Plan& plan) {
+  const ParallelSizes& s = plan.sizes;
+  std::string text = s.dp > 1 ? fmt::format("DP{} × TP{}", s.dp, s.tp) : fmt::format("TP{}", s.tp);
+  if (s.pp > 1) text += fmt::format(" × PP{} ({})", s.pp, FormatPartition(plan.stages));
+  if (s.dcp > 1) text += fmt::format(", DCP{}", s.dcp);
+  if (s.expert_parallel) text += " with expert parallel";
+  return text;
+}
 
 std::string TitleSection(const Plan& plan, size_t width) {
   return Wrap(

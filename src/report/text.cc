@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "shardplan/base/units.h"
@@ -146,5 +147,14 @@ std::string Plural(int64_t count, std::string_view singular, std::string_view pl
 }
 
 std::string FormatTimes(double value) { return fmt::format("{:.2f}×", value); }
+
+std::string Bar(double share, size_t width) {
+  constexpr std::array<std::string_view, 8> kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const double all = static_cast<double>(8 * width);
+  const auto eighths = static_cast<size_t>(std::lround(std::clamp(share, 0.0, 1.0) * all));
+  std::string bar;
+  for (size_t i = 0; i < eighths / 8; ++i) bar += "█";
+  return bar.append(kEighths[eighths % 8]);
+}
 
 }  // namespace shardplan

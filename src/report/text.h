@@ -34,6 +34,9 @@ std::string Plural(int64_t count, std::string_view singular, std::string_view pl
 // "2.36×": two decimals, as the engine prints its concurrency.
 std::string FormatTimes(double value);
 
+// A bar of `width` columns for a share of one, to an eighth of a column.
+std::string Bar(double share, size_t width);
+
 }  // namespace shardplan
 
 #endif  // SHARDPLAN_REPORT_TEXT_H_

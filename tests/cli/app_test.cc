@@ -82,7 +82,11 @@ TEST(AppTest, UsageErrors) {
        "--enforce-eager = maybe: expected a flag without a value, or true or false"},
       {"plan -- m --gpu", "--gpu: unexpected argument; see shardplan plan --help"},
       {"plan m --sweep tp=1,2", "--sweep: unknown option; see shardplan plan --help"},
-      {"compare m", "compare: unknown command; see shardplan --help"},
+      {"compare m",
+       "compare: expected several variants, found one deployment; give --vary OPTION=A,B,… or "
+       "--engine more than once"},
+      {"compere m", "compere: unknown command; did you mean compare?"},
+      {"inspekt m", "inspekt: unknown command; did you mean inspect?"},
   };
   for (const auto& [arguments, message] : cases) {
     const Outcome outcome = RunProgram(arguments);

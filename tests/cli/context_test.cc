@@ -39,6 +39,31 @@ TEST(LoadContextTest, ChecksTheCheapThingsFirst) {
   EXPECT_EQ(LoadContext(options, {}).error().subject, "MODEL");
 }
 
+TEST(SameModelTest, PathAndAssumptionsDecide) {
+  DeploymentOptions other = Tiny();
+  other.deployment.sizes.tp = 4;
+  EXPECT_TRUE(SameModel(Tiny(), other));
+  other.assumptions.inv_freq = 32;
+  EXPECT_FALSE(SameModel(Tiny(), other));
+  other = Tiny();
+  other.model += "/config.json";
+  EXPECT_FALSE(SameModel(Tiny(), other));
+}
+
+TEST(LoadModelOfTest, TakesTheAssumptions) {
+  DeploymentOptions options = Tiny();
+  EXPECT_EQ(LoadModelOf(options)->totals.tensors, 39);
+  options.assumptions.inv_freq = 32;
+  EXPECT_EQ(LoadModelOf(options)->totals.tensors, 43);
+}
+
+TEST(CheckModelGivenTest, SaysHowTheCommandIsMeant) {
+  EXPECT_TRUE(CheckModelGiven("m", ""));
+  EXPECT_EQ(CheckModelGiven("", "inspect MODEL").error().ToString(),
+            "MODEL: expected a model directory or file, found none; it comes right after the "
+            "command: shardplan inspect MODEL");
+}
+
 TEST(LoadStoreTest, Overrides) {
   const testing_support::TempDir dir;
   dir.Write("gpus/mine.yaml", "id: mine");

@@ -70,7 +70,7 @@ TEST(HelpFormatterTest, CommandsByTheirFirstLine) {
 }
 
 TEST(HelpFormatterTest, EveryCommandFitsAHundredColumns) {
-  for (const char* command : {"", "plan", "explain", "standin", "catalog"}) {
+  for (const char* command : {"", "plan", "compare", "inspect", "explain", "standin", "catalog"}) {
     const testing_support::Outcome outcome = RunProgram(std::string(command) + " --help");
     EXPECT_EQ(outcome.code, 0);
     EXPECT_THAT(outcome.out, ::testing::HasSubstr("Examples:\n  shardplan "));

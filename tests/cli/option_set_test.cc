@@ -80,6 +80,42 @@ TEST_F(OptionSetTest, AnotherOptionForAValue) {
   EXPECT_EQ(Parse({"--gpu", "--tp", "8"}), "--gpu: expected a value, found the option --tp");
 }
 
+TEST_F(OptionSetTest, KnowsWhatWasAdded) {
+  const OptionSet::Known* tp = options_.Find("tensor-parallel-size");
+  ASSERT_NE(tp, nullptr);
+  EXPECT_EQ(tp, options_.Find("tp"));
+  EXPECT_THAT(tp->names, ElementsAre("tp", "tensor-parallel-size"));
+  EXPECT_EQ(tp->value, "N");
+  EXPECT_FALSE(tp->is_flag());
+  EXPECT_FALSE(tp->given());
+  EXPECT_TRUE(options_.Find("eager")->is_flag());
+  EXPECT_EQ(options_.Find("nothing"), nullptr);
+  EXPECT_EQ(Parse({"--tp", "8"}), "");
+  EXPECT_TRUE(tp->given());
+  EXPECT_FALSE(options_.Find("gpu")->given());
+}
+
+TEST_F(OptionSetTest, ReadersCanBeCalledByOthers) {
+  EXPECT_TRUE(options_.Find("tp")->read("16"));
+  EXPECT_EQ(tp_, 16);
+  EXPECT_EQ(options_.Find("tp")->read("x").error().ToString(),
+            "x: expected a whole number, at least 1");
+  EXPECT_TRUE(options_.Find("eager")->read("false"));
+  EXPECT_EQ(eager_, 0);
+  EXPECT_TRUE(options_.Find("eager")->read("true"));
+  EXPECT_EQ(eager_, 1);
+  EXPECT_EQ(options_.Find("eager")->read("maybe").error().ToString(),
+            "maybe: expected true or false");
+}
+
+TEST_F(OptionSetTest, CollectsInsteadOfReading) {
+  std::vector<std::string> texts;
+  options_.Collect("tensor-parallel-size", &texts);
+  EXPECT_EQ(Parse({"--tp", "8", "--tp", "x"}), "");
+  EXPECT_THAT(texts, ElementsAre("8", "x"));
+  EXPECT_EQ(tp_, 0);
+}
+
 TEST(ParseCountTest, WholeNumbers) {
   EXPECT_EQ(*ParseCount("12", 1), 12);
   EXPECT_EQ(*ParseCount("0", 0), 0);

@@ -148,6 +148,32 @@ TEST(MatchHeaders, OddTensorsAreCountedAndToldOf) {
   EXPECT_EQ(report->findings[2].id, "model.dtype_differs");
 }
 
+// The file's dtypes and bytes count, whatever the table says.
+TEST(MatchHeaders, ContentsAreTheFiles) {
+  const TensorTable table = Build(TinyDeepseek()).table;
+  Checkpoint checkpoint(table);
+  checkpoint.Add("surprise", DType::kBF16, Shape{8});
+  checkpoint.Remove("model.norm.weight");
+  checkpoint.Add("model.norm.weight", DType::kF32, Shape{32});
+  const auto report = MatchHeaders(table, checkpoint.inventory, "config.json");
+  ASSERT_TRUE(report.has_value()) << report.error().ToString();
+  const Contents& contents = report->contents;
+  const Amount sum = contents.Totals();
+  EXPECT_EQ(sum.tensors, report->totals.tensors);
+  EXPECT_EQ(sum.bytes, report->totals.payload);
+  EXPECT_EQ(sum.parameters, report->totals.parameters);
+  EXPECT_EQ(sum.elements, report->totals.elements);
+  EXPECT_EQ(sum.bytes, ContentsOf(table).Totals().bytes + Bytes(16 + 64));
+  const auto norm =
+      std::find_if(contents.groups.begin(), contents.groups.end(),
+                   [](const TensorGroup& group) { return group.name == "model.norm.weight"; });
+  ASSERT_NE(norm, contents.groups.end());
+  EXPECT_EQ(norm->dtype, DType::kF32);
+  EXPECT_EQ(norm->amount.bytes, Bytes(128));
+  EXPECT_EQ(contents.groups.back().name, "surprise");
+  EXPECT_EQ(contents.groups.back().role, std::nullopt);
+}
+
 TEST(MatchHeaders, AbsentDraftLayersAreAProperty) {
   const TensorTable table = Build(TinyDeepseek()).table;
   Assumptions none;

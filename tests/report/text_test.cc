@@ -57,5 +57,15 @@ TEST(PluralTest, KnowsOne) {
 
 TEST(FormatTimesTest, TwoDecimals) { EXPECT_EQ(FormatTimes(2.3555), "2.36×"); }
 
+TEST(BarTest, ToAnEighthOfAColumn) {
+  EXPECT_EQ(Bar(1, 4), "████");
+  EXPECT_EQ(Bar(0.5, 4), "██");
+  EXPECT_EQ(Bar(0.28125, 4), "█▏");
+  EXPECT_EQ(Bar(0.01, 4), "");
+  EXPECT_EQ(Bar(0, 4), "");
+  EXPECT_EQ(Bar(7, 4), "████");
+  EXPECT_EQ(Bar(-1, 4), "");
+}
+
 }  // namespace
 }  // namespace shardplan

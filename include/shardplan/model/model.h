@@ -9,6 +9,7 @@
 #include "shardplan/base/finding.h"
 #include "shardplan/base/result.h"
 #include "shardplan/checkpoint/inventory.h"
+#include "shardplan/model/contents.h"
 #include "shardplan/model/family.h"
 
 namespace shardplan {
@@ -29,6 +30,7 @@ struct Model {
   TensorTable table;
   TensorTotals totals;              // of the headers where they are, of the table otherwise
   Inventory inventory;              // without its tensor records: they have served their purpose
+  Contents contents;                // the same in detail; of one shard alone where that was named
   std::vector<ShardUse> shard_use;  // one per shard; empty without headers
   std::vector<Finding> findings;
 

@@ -1,0 +1,15 @@
+// A plan as a document, for those who put it into a larger one.
+#ifndef SHARDPLAN_REPORT_PLAN_DOCUMENT_H_
+#define SHARDPLAN_REPORT_PLAN_DOCUMENT_H_
+
+#include "report/document.h"
+#include "shardplan/plan/plan.h"
+
+namespace shardplan {
+
+// What RenderPlanJson prints (plan_json.cc).
+Document PlanDocument(const Plan& plan);
+
+}  // namespace shardplan
+
+#endif  // SHARDPLAN_REPORT_PLAN_DOCUMENT_H_
