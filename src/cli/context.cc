@@ -61,7 +61,7 @@ Result<Model> LoadModelOf(const DeploymentOptions& options) {
 }
 
 bool SameModel(const DeploymentOptions& a, const DeploymentOptions& b) {
-  return a.model == b.model && a.assumptions == b.assumptions;
+  return a.model == b.model && a.assumptions == b.assumptions && a.precision == b.precision;
 }
 
 Result<Context> LoadContext(const DeploymentOptions& options, const OutputOptions& output) {

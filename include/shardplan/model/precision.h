@@ -17,12 +17,16 @@ struct PrecisionRule {
   std::vector<Role> roles;
   QuantFormat format;  // plain: `dtype` counts
   DType dtype = DType::kBF16;
+
+  // The text says it all.
+  bool operator==(const PrecisionRule& other) const { return text == other.text; }
 };
 
 // The rules in order; a later one overrides an earlier one for the roles they share.
 struct PrecisionPolicy {
   std::vector<PrecisionRule> rules;
   bool empty() const { return rules.empty(); }
+  bool operator==(const PrecisionPolicy&) const = default;
 };
 
 // Appends "experts=int4:128,attention=fp8:128x128,router=bf16". Roles: experts, shared_experts,
