@@ -147,19 +147,21 @@ KvPlan MakeKv(const Prepared& p, const Classes& classes, const vllm::KvLayout& l
   const vllm::Resolved& r = p.context.resolved;
   const size_t stages = p.context.stages.size();
   KvPlan kv;
-  // "auto" is the model's own dtype on the card.
-  kv.dtype = r.kv_cache_dtype != "auto" ? r.kv_cache_dtype
-             : r.dtype == DType::kF16   ? "float16"
-             : r.dtype == DType::kF32   ? "float32"
-                                        : "bfloat16";
+  kv.dtype = r.kv_stored_dtype;
   kv.block_tokens = layout.block_tokens * layout.dcp;
   kv.page = layout.page;
   kv.bytes_per_block_by_stage = layout.bytes_per_block;
   kv.bytes_per_block =
       *std::max_element(layout.bytes_per_block.begin(), layout.bytes_per_block.end());
   for (const StageRange& stage : p.context.stages) {
-    kv.attention_layers_by_stage.push_back(
-        stage.count - p.context.arch->CountKind(AttentionKind::kKda, stage.first, stage.count));
+    kv.attention_layers_by_stage.push_back(vllm::AttentionLayers(*p.context.arch, stage));
+  }
+  for (const vllm::KvGroup& group : layout.groups) {
+    const vllm::KvSpec& spec = group.spec();
+    kv.groups.push_back(
+        {vllm::NameOf(group), spec.window, group.caches(),
+         spec.kind == vllm::KvKind::kState ? spec.block_tokens : spec.block_tokens * layout.dcp,
+         group.widest_page(), layout.BlocksOf(group, r.max_model_len)});
   }
   auto capacity = [&](End end) {
     return vllm::ComputeCapacity(layout, AvailableByStage(classes, stages, end), r.max_model_len);

@@ -56,8 +56,10 @@ void CheckAdmission(const Prepared& p, const vllm::KvLayout& layout, const Plan&
     const Bytes available = rank.kv_available.central;
     const auto stage = static_cast<size_t>(rank.place.stage);
     if (const auto refusal = vllm::WindowRefusal(layout, stage, available, window, null_block)) {
+      const std::string text =
+          p.deployment.settings.max_model_len_auto ? vllm::NoWindowText() : *refusal;
       out->push_back(
-          {"fit.window", Severity::kError, RankName(rank), "vLLM would say: " + *refusal, ""});
+          {"fit.window", Severity::kError, RankName(rank), "vLLM would say: " + text, ""});
       return;
     }
   }
@@ -216,8 +218,7 @@ void NoteBlockCost(const Prepared& p, const vllm::KvLayout& layout, const Plan& 
     other.stages = standard;
     std::vector<int64_t> attention;
     for (const StageRange& s : standard) {
-      attention.push_back(s.count -
-                          p.context.arch->CountKind(AttentionKind::kKda, s.first, s.count));
+      attention.push_back(vllm::AttentionLayers(*p.context.arch, s));
     }
     message +=
         "; vLLM's own: " + describe(standard, vllm::MakeKvLayout(other).bytes_per_block, attention);

@@ -42,6 +42,38 @@ void AddBlockCost(const KvPlan& kv, Facts* facts) {
   }
 }
 
+// A layer with an indexer has two caches in one group.
+bool IsMixed(const KvGroupPlan& group) {
+  return group.kind.find(" and ") != std::string_view::npos;
+}
+
+// "3 × 23 layers, KDA states: 3 blocks a request each"
+std::string GroupText(const KvPlan& kv, const KvGroupPlan& group, int64_t times) {
+  std::string text = times > 1 ? fmt::format("{} × ", times) : "";
+  text += fmt::format("{}, {}",
+                      IsMixed(group) ? Plural(group.caches, "cache", "caches")
+                                     : Plural(group.caches, "layer", "layers"),
+                      group.kind);
+  if (group.window > 0) text += fmt::format(" of {} tokens", FormatCount(group.window));
+  if (group.block_tokens > 0 && group.block_tokens != kv.block_tokens) {
+    text += fmt::format(", blocks of {}", FormatCount(group.block_tokens));
+  }
+  return text + fmt::format(": {} a request{}", Plural(group.blocks_per_request, "block", "blocks"),
+                            times > 1 ? " each" : "");
+}
+
+// Block tables, one line for those that are alike. A single plain one needs none.
+void AddGroups(const KvPlan& kv, Facts* facts) {
+  if (kv.groups.empty() || (kv.groups.size() == 1 && !IsMixed(kv.groups.front()))) return;
+  for (size_t i = 0; i < kv.groups.size();) {
+    size_t end = i + 1;
+    while (end < kv.groups.size() && kv.groups[end] == kv.groups[i]) ++end;
+    facts->emplace_back(i == 0 ? "groups" : "",
+                        GroupText(kv, kv.groups[i], static_cast<int64_t>(end - i)));
+    i = end;
+  }
+}
+
 // "398.0 kB": of a thousand bytes each.
 std::string Kilobytes(Bytes bytes) {
   return fmt::format("{:.1f} kB", static_cast<double>(bytes.count()) / 1e3);
@@ -56,6 +88,7 @@ std::string CacheSection(const Plan& plan, size_t width) {
   facts.emplace_back(
       "block", fmt::format("{} tokens, {} in one layer, dtype {}", FormatCount(kv.block_tokens),
                            FormatBytes(kv.page), Printable(kv.dtype)));
+  AddGroups(kv, &facts);
   AddBlockCost(kv, &facts);
   std::string blocks = FormatCount(kv.num_blocks);
   if (kv.num_blocks_low != kv.num_blocks_high) {

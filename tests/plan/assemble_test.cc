@@ -50,6 +50,45 @@ TEST(Assemble, AutoWindowIsTheLargestThatFits) {
   }
 }
 
+// A dense model whose every other layer has a window of 1,024 tokens.
+TEST(Assemble, WindowsAreGroupsOfTheirOwn) {
+  Model model = ExampleFromConfig("dense-70b");
+  model.arch.window = 1024;
+  for (size_t layer = 0; layer < model.arch.attention.size(); layer += 2) {
+    model.arch.attention[layer] = AttentionKind::kSliding;
+  }
+  Deployment d;
+  d.gpu = "h200-141";
+  d.sizes.tp = 8;
+  d.settings.max_model_len = 32'768;
+  d.settings.max_num_batched_tokens = 2048;
+  d.settings.max_num_seqs = 64;
+  const Plan plan = Evaluate(model, d);
+  ASSERT_EQ(plan.kv->groups.size(), 2u);
+  EXPECT_EQ(plan.kv->groups[0].kind, "sliding window");
+  EXPECT_EQ(plan.kv->groups[0].window, 1024);
+  EXPECT_EQ(plan.kv->groups[0].caches, 40);
+  // Two batches of 2,048 under way, and a block that the window only ends in.
+  EXPECT_EQ(plan.kv->groups[0].blocks_per_request, (1023 + 4096 + 15) / 16 + 1);
+  EXPECT_EQ(plan.kv->groups[1].kind, "full attention");
+  EXPECT_EQ(plan.kv->groups[1].blocks_per_request, 2048);
+  EXPECT_EQ(plan.kv->blocks_per_request, 321 + 2048);
+  EXPECT_EQ(plan.kv->bytes_per_block, Bytes(40LL * 16 * 256 * 2));
+  EXPECT_EQ(plan.kv->attention_layers_by_stage, (std::vector<int64_t>{80}));
+}
+
+// Layers that are no attention at all are none of the attention layers.
+TEST(Assemble, CountsAttentionLayersOnly) {
+  Model model = ExampleFromConfig("dense-70b");
+  for (size_t layer = 0; layer < 10; ++layer) model.arch.attention[layer] = AttentionKind::kNone;
+  Deployment d;
+  d.gpu = "h200-141";
+  d.sizes.tp = 8;
+  const Plan plan = Evaluate(model, d);
+  EXPECT_EQ(plan.kv->attention_layers_by_stage, (std::vector<int64_t>{70}));
+  EXPECT_EQ(plan.kv->bytes_per_block, Bytes(70LL * 16 * 256 * 2));
+}
+
 TEST(Assemble, KvCacheMemoryReplacesUtilization) {
   Deployment d = PublishedKimiK3();
   d.settings.kv_cache_memory_bytes = Bytes(10'616'832LL * 1630 + 17);

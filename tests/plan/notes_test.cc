@@ -116,6 +116,18 @@ TEST(Notes, GraphsNeedAStateBlockPerSequence) {
   EXPECT_EQ(K3(d).verdict_low, Verdict::kDoesNotFit);
 }
 
+TEST(Notes, AnAutomaticWindowThatFindsNoneQuotesTheEngine) {
+  Deployment d = PublishedKimiK3();
+  d.settings.max_model_len.reset();
+  d.settings.max_model_len_auto = true;
+  d.output_tokens.reset();
+  d.settings.kv_cache_memory_bytes = Bytes(10'616'832LL * 10);  // 9 + the null block; 10 are needed
+  const Plan plan = K3(d);
+  const Finding* finding = FindFinding(plan, "fit.window");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_THAT(finding->message, HasSubstr("Cannot auto-fit max_model_len: not enough GPU memory"));
+}
+
 TEST(Notes, TheWindowRefusalQuotesTheEngine) {
   Deployment d;
   d.gpu = "h100-80-sxm";

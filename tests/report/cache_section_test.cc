@@ -8,17 +8,40 @@ namespace shardplan {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing_support::ExamplePlan;
 
 TEST(CacheSectionTest, BlocksTokensConcurrency) {
   EXPECT_EQ(CacheSection(ExamplePlan(), 100),
             "KV cache\n"
             "  block          768 tokens, 524,288 B in one layer, dtype auto\n"
+            "  groups         7 layers, KDA states: 3 blocks a request\n"
+            "                 8 layers, sliding window of 128 tokens: 23 blocks a request\n"
             "  a block costs  2,097,152 B on every rank, 4 attention layers a stage\n"
             "  blocks         2,048 (1,536 to 2,560), the least of all ranks\n"
             "  one request    869 blocks for 524,288 tokens\n"
             "  capacity       1,234,955 tokens, as the engine prints it\n"
             "  concurrency    2.36×: 2 full-window requests resident at once\n");
+}
+
+// Alike groups share a line; a block of another size than the cache's is told.
+TEST(CacheSectionTest, GroupsAndTheirKinds) {
+  Plan plan = ExamplePlan();
+  const KvGroupPlan window = {"sliding window", 1024, 9, 16, plan.kv->page, 513};
+  plan.kv->block_tokens = 16;
+  plan.kv->groups = {window, window, {"full attention", 0, 1, 32, plan.kv->page, 1}};
+  EXPECT_THAT(
+      CacheSection(plan, 100),
+      HasSubstr(
+          "  groups         2 × 9 layers, sliding window of 1,024 tokens: 513 blocks a request "
+          "each\n"
+          "                 1 layer, full attention, blocks of 32: 1 block a request\n"));
+  plan.kv->groups = {{"latents and indexer keys", 0, 122, 16, plan.kv->page, 512}};
+  EXPECT_THAT(CacheSection(plan, 100),
+              HasSubstr("  groups         122 caches, latents and indexer keys: 512 blocks a "
+                        "request\n"));
+  plan.kv->groups = {{"full attention", 0, 80, 16, plan.kv->page, 512}};
+  EXPECT_THAT(CacheSection(plan, 100), Not(HasSubstr("groups")));
 }
 
 TEST(CacheSectionTest, TellsTheDearerStage) {

@@ -79,6 +79,7 @@ inline Plan ExamplePlan() {
   kv.page = Bytes(kMiB / 2);
   kv.bytes_per_block_by_stage = {Bytes(2 * kMiB), Bytes(2 * kMiB)};
   kv.attention_layers_by_stage = {4, 4};
+  kv.groups = {{"KDA states", 0, 7, 0, kv.page, 3}, {"sliding window", 128, 8, 768, kv.page, 23}};
   kv.num_blocks = 2048;
   kv.num_blocks_low = 1536;
   kv.num_blocks_high = 2560;

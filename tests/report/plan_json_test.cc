@@ -53,9 +53,15 @@ TEST(PlanJsonTest, FieldsInOrder) {
   EXPECT_THAT(
       Keys(d["kv_cache"]),
       ElementsAre("dtype", "block_tokens", "bytes_per_block", "page_bytes",
-                  "bytes_per_block_by_stage", "attention_layers_by_stage", "num_blocks",
+                  "bytes_per_block_by_stage", "attention_layers_by_stage", "groups", "num_blocks",
                   "num_blocks_low", "num_blocks_high", "blocks_per_request", "max_concurrency",
                   "tokens", "full_window_requests", "typical_concurrency"));
+  EXPECT_EQ(d["kv_cache"]["groups"],
+            Json::parse(R"([{"kind": "KDA states", "window": null, "caches": 7,
+                             "block_tokens": null, "page_bytes": 524288, "blocks_per_request": 3},
+                            {"kind": "sliding window", "window": 128, "caches": 8,
+                             "block_tokens": 768, "page_bytes": 524288,
+                             "blocks_per_request": 23}])"));
   EXPECT_THAT(Keys(d["window"]), ElementsAre("max_model_len", "output_tokens", "max_input_tokens"));
   EXPECT_THAT(Keys(d["host"][0]),
               ElementsAre("node", "pinned_bytes", "pinned_allocated_bytes", "per_numa"));

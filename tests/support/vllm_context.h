@@ -25,7 +25,8 @@ inline ModelSpec ExampleModel(const std::string& name) { return Build(ExampleCon
 class VllmContext {
  public:
   explicit VllmContext(const std::string& example, const std::string& version = "")
-      : spec_(ExampleModel(example)) {
+      : VllmContext(ExampleModel(example), version) {}
+  explicit VllmContext(ModelSpec spec, const std::string& version = "") : spec_(std::move(spec)) {
     std::vector<Finding> of_profile;
     profile_ = *vllm::LoadProfile(ConfigStore::BuiltIn(), version, &of_profile);
     gpu_.id = "test";

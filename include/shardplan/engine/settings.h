@@ -26,9 +26,13 @@ struct EngineSettings {
   std::optional<int64_t> block_size;          // tokens
   bool enforce_eager = false;
   std::optional<bool> enable_prefix_caching;
-  std::optional<std::string> mamba_cache_mode;  // "none", "align", "all"
-  std::optional<std::string> offload_backend;   // "uva"
-  double cpu_offload_gb = 0;                    // GiB per card, as vLLM counts them
+  std::optional<std::string> mamba_cache_mode;   // "none", "align", "all"
+  std::optional<std::string> mamba_cache_dtype;  // of convolution states: "auto", "float32", …
+  std::optional<std::string> mamba_ssm_cache_dtype;  // of recurrent states: "auto", "float32", …
+  bool disable_hybrid_kv_cache_manager = false;      // windows are allocated as full attention
+  std::optional<bool> async_scheduling;
+  std::optional<std::string> offload_backend;  // "uva"
+  double cpu_offload_gb = 0;                   // GiB per card, as vLLM counts them
   std::vector<std::string> cpu_offload_params;
   bool language_model_only = false;
   std::optional<std::string> mm_encoder_tp_mode;  // "weights", "data"

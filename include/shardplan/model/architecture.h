@@ -64,6 +64,7 @@ struct GdnShape {
   int64_t k_head_dim = 0;
   int64_t v_head_dim = 0;
   int64_t conv_kernel = 0;
+  std::optional<DType> state_dtype = {};  // of the recurrent state, where it isn't the model's
 
   int64_t key_width() const { return k_heads * k_head_dim; }
   int64_t value_width() const { return v_heads * v_head_dim; }
@@ -77,8 +78,9 @@ struct MambaShape {
   int64_t groups = 0;
   int64_t state = 0;  // state size per head or channel
   int64_t conv_kernel = 0;
-  int64_t time_step_rank = 0;        // Mamba only
-  std::optional<DType> state_dtype;  // of the recurrent state, where it isn't the model's
+  int64_t time_step_rank = 0;             // Mamba only
+  std::optional<DType> state_dtype = {};  // of the recurrent state, where it isn't the model's
+  int64_t chunk = 0;  // tokens that Mamba-2 scans at once; 0: the config names none
 };
 
 // Keys and values of a kind of layer whose heads differ from the model's.
@@ -149,6 +151,9 @@ struct Architecture {
   // The layer whose cache a layer reads instead of keeping one; its own index where it keeps one.
   // Empty: every layer keeps its own.
   std::vector<int64_t> cache_of_layer;
+  // DeepSeek-V4: tokens that one latent of a layer stands for, beside a window of `window` tokens;
+  // 0: the window alone. One entry per layer; empty: no compression.
+  std::vector<int64_t> compress_ratio;
 
   MoeShape moe;
   VisionShape vision;

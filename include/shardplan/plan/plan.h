@@ -67,6 +67,18 @@ struct RankPlan {
   Ledger ledger;
 };
 
+// Caches that share block tables: of every request they hold the same number of blocks.
+struct KvGroupPlan {
+  std::string_view kind;     // "sliding window", "KDA states", …
+  int64_t window = 0;        // tokens of a window or chunk; 0: no limit
+  int64_t caches = 0;        // over all stages; a layer with an indexer has two
+  int64_t block_tokens = 0;  // 0: a block holds one state
+  Bytes page;                // one block in one layer, the widest
+  int64_t blocks_per_request = 0;
+
+  friend bool operator==(const KvGroupPlan&, const KvGroupPlan&) = default;
+};
+
 struct KvPlan {
   std::string dtype;
   int64_t block_tokens = 0;
@@ -74,6 +86,7 @@ struct KvPlan {
   Bytes page;             // one block in one layer
   std::vector<Bytes> bytes_per_block_by_stage;
   std::vector<int64_t> attention_layers_by_stage;
+  std::vector<KvGroupPlan> groups;  // in the engine's order
   int64_t num_blocks = 0;
   int64_t num_blocks_low = 0;   // with every uncertain entry at its dear end
   int64_t num_blocks_high = 0;  // at its cheap end

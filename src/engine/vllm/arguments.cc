@@ -93,6 +93,12 @@ NodeCommand MakeCommand(const Context& c, const std::string& model, const NodeFa
   if (!r.moe_backend.empty() && s.moe_backend) args.Flag("--moe-backend", *s.moe_backend);
   args.Flag(r.prefix_caching ? "--enable-prefix-caching" : "--no-enable-prefix-caching");
   if (!r.mamba_cache_mode.empty()) args.Flag("--mamba-cache-mode", r.mamba_cache_mode);
+  if (s.mamba_cache_dtype) args.Flag("--mamba-cache-dtype", *s.mamba_cache_dtype);
+  if (s.mamba_ssm_cache_dtype) args.Flag("--mamba-ssm-cache-dtype", *s.mamba_ssm_cache_dtype);
+  if (s.disable_hybrid_kv_cache_manager) args.Flag("--disable-hybrid-kv-cache-manager");
+  if (s.async_scheduling) {
+    args.Flag(*s.async_scheduling ? "--async-scheduling" : "--no-async-scheduling");
+  }
   if (s.enforce_eager) args.Flag("--enforce-eager");
   if (s.language_model_only) args.Flag("--language-model-only");
   if (s.mm_encoder_tp_mode) args.Flag("--mm-encoder-tp-mode", *s.mm_encoder_tp_mode);

@@ -23,14 +23,21 @@ struct Resolved {
   int64_t max_num_batched_tokens = 0;
   double gpu_memory_utilization = 0;
   bool prefix_caching = true;
-  std::string mamba_cache_mode;  // "none" or "align"; empty for models without state layers
+  std::string mamba_cache_mode;  // "none", "align" or "all"; empty for models without state layers
   DType dtype = DType::kBF16;    // of weights and activations on the card
   std::string kv_cache_dtype;    // as given: "auto", "fp8", …
+  std::string kv_stored_dtype;   // as the cache holds it: "bfloat16", "fp8", "fp8_ds_mla", …
   int64_t kv_element_bytes = 2;
-  std::string attention_backend;  // as vLLM selects it
-  int64_t kernel_block = 16;      // what that backend's blocks are multiples of
-  int64_t block_size = 16;        // before hybrid alignment
-  std::string moe_backend;        // "marlin", "deep_gemm", …; empty for dense models
+  bool fp8_ds_mla = false;                  // latents of 656 B a token, scales included
+  DType convolution_dtype = DType::kBF16;   // of the convolutions' states
+  DType state_dtype = DType::kBF16;         // of recurrent states but KDA's, which are fp32
+  int64_t in_flight_tokens = 0;             // of batches under way: windows outlast them
+  int64_t draft_tokens = 0;                 // guessed ahead by speculative decoding
+  std::vector<AttentionKind> draft_layers;  // that a draft model adds to the caches
+  std::string attention_backend;            // as vLLM selects it
+  int64_t kernel_block = 16;                // what that backend's blocks are multiples of
+  int64_t block_size = 16;                  // before hybrid alignment
+  std::string moe_backend;                  // "marlin", "deep_gemm", …; empty for dense models
   bool v2_runner = true;
   bool vision_on_device = false;
   bool vision_sharded = false;

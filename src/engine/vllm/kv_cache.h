@@ -1,42 +1,34 @@
-// vLLM's KV cache sizing: specs, groups, blocks, admission and the printed tokens.
+// vLLM's KV cache sizing: layout, blocks, admission and the printed tokens.
 #ifndef SHARDPLAN_ENGINE_VLLM_KV_CACHE_H_
 #define SHARDPLAN_ENGINE_VLLM_KV_CACHE_H_
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "engine/vllm/context.h"
+#include "engine/vllm/kv_groups.h"
 #include "shardplan/base/bytes.h"
 
 namespace shardplan::vllm {
 
-// Layers of one kind that share block tables. Groups are formed over the whole model and then
-// projected on each stage.
-struct KvGroup {
-  AttentionKind kind = AttentionKind::kFull;
-  std::vector<int64_t> layers;
-
-  int64_t CountIn(const StageRange& stage) const;
-};
-
 // The layout of the cache: everything but how much memory there is.
 struct KvLayout {
   int64_t block_tokens = 0;  // tokens of one block in an attention layer, after hybrid alignment
-  Bytes page;                // one block in one layer
-  Bytes attention_token;     // one token in one attention layer
+  Bytes page;                // one block in one layer, the widest
   Bytes state;               // one request's state in one state layer, before padding
+  KvArrangement arrangement = KvArrangement::kNone;
   std::vector<KvGroup> groups;
-  std::vector<Bytes> bytes_per_block;  // per stage: page × the longest group there
+  std::vector<Bytes> bytes_per_block;  // per stage
+  std::vector<Bytes> admission_block;  // per stage, as the check of a request's needs has it
   int64_t dcp = 1;
-  int64_t state_blocks = 0;  // blocks of each state group that one request holds
 
-  // Σ over groups of the blocks that one request of `tokens` holds.
+  // Blocks that one request of `tokens` holds, of one group and Σ over all.
+  int64_t BlocksOf(const KvGroup& group, int64_t tokens) const;
   int64_t BlocksPerRequest(int64_t tokens) const;
 };
 
-// Source: vllm/platforms/interface.py:_align_hybrid_block_size and
-// vllm/v1/core/kv_cache_utils.py:_get_kv_cache_groups_uniform_page_size (d29f7f5c).
+// Allocates, but builds no text: a search calls this for every candidate. Requires tokens below
+// 2^31 in the settings, as ResolveSettings checks.
 KvLayout MakeKvLayout(const Context& context);
 
 // Blocks, concurrency and tokens, as vLLM prints them.
@@ -56,10 +48,14 @@ KvCapacity ComputeCapacity(const KvLayout& layout, const std::vector<Bytes>& ava
 Bytes NeededBytes(const KvLayout& layout, size_t stage, int64_t max_model_len, int64_t requests,
                   bool null_block_reserved);
 
-// The largest window of which one request fits on every stage; 0 when not even one token does.
-// A binary search, as vLLM's own estimate.
+// The largest window up to `max_model_len` of which one request fits on every stage; 0 when not
+// even one token does. A binary search, as vLLM's own estimate.
 int64_t LargestWindow(const KvLayout& layout, const std::vector<Bytes>& available,
                       int64_t max_model_len, bool null_block_reserved);
+
+// The same for one stage.
+int64_t LargestWindowOn(const KvLayout& layout, size_t stage, Bytes available,
+                        int64_t max_model_len, bool null_block_reserved);
 
 }  // namespace shardplan::vllm
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "engine/vllm/kv_groups.h"
 #include "engine/vllm/weights.h"
 #include "shardplan/base/suggest.h"
 #include "shardplan/base/units.h"
@@ -69,6 +70,30 @@ std::string EngineWords(const Indivisible& p) {
   return fmt::format("{} is not divisible by {}", p.dimension, p.divisor);
 }
 
+// Layers that keep states are divided by their own heads. Texts: MambaMixer2 of
+// vllm/model_executor/layers/mamba/mamba_mixer2.py, and distributed/utils.py:divide (d29f7f5c).
+template <typename Report>
+void CheckStates(const Context& c, Report error) {
+  const Architecture& a = *c.arch;
+  const int64_t tp = c.sizes.tp;
+  const auto divides = [&](const char* what, int64_t count) {
+    if (count % tp == 0) return;
+    error("layout.linear_heads", fmt::format("{} {} are not divisible by {}", count, what, tp));
+  };
+  divides("linear-attention heads", a.kda.heads);
+  divides("linear-attention key heads", a.gdn.k_heads);
+  divides("linear-attention value heads", a.gdn.v_heads);
+  divides("Mamba channels", a.mamba.width);
+  if (!a.has_kind(AttentionKind::kMamba2)) return;
+  if (a.mamba.heads % tp != 0) {
+    error("layout.mamba_heads", "Tensor parallel world size must divide num heads.");
+  } else if (a.mamba.groups != 1 && a.mamba.groups % tp != 0) {
+    error("layout.mamba_groups",
+          "If tensor parallel world size does not divide num_groups, then num_groups must equal "
+          "1.");
+  }
+}
+
 // Everything about TP that depends on sizes alone: used for the layout itself and its neighbours.
 std::vector<Finding> CheckDivisibility(const Context& c) {
   std::vector<Finding> findings;
@@ -83,24 +108,13 @@ std::vector<Finding> CheckDivisibility(const Context& c) {
                       "size ({}).",
                       c.arch->heads, tp));
   }
-  if (c.arch->kda.heads % tp != 0) {
-    error("layout.linear_heads",
-          fmt::format("{} linear-attention heads are not divisible by {}", c.arch->kda.heads, tp));
-  }
-  // An assertion of Python's, without a sentence of its own.
-  if (c.arch->family == "gpt-oss" && tp > c.arch->kv_heads) {
+  CheckStates(c, error);
+  // gpt-oss divides its KV heads without replicating them.
+  if (c.arch->name == "GptOssForCausalLM" && tp > c.arch->kv_heads) {
     error("layout.kv_heads",
-          fmt::format("integer modulo by zero: gpt-oss needs at least one of its "
-                      "{} KV heads on each rank",
-                      c.arch->kv_heads));
-  }
-  // Both texts: layers/mamba/mamba_mixer2.py (d29f7f5c).
-  if (c.arch->mamba.heads % tp != 0) {
-    error("layout.mamba_heads", "Tensor parallel world size must divide num heads.");
-  } else if (c.arch->mamba.groups > 1 && c.arch->mamba.groups % tp != 0) {
-    error(
-        "layout.mamba_groups",
-        "If tensor parallel world size does not divide num_groups, then num_groups must equal 1.");
+          fmt::format("{} KV heads are fewer than the tensor parallel size ({}): vLLM stops with "
+                      "'integer modulo by zero'",
+                      c.arch->kv_heads, tp));
   }
   std::set<std::string> said;
   for (const Indivisible& problem : CheckSharding(*c.arch, *c.table, RulesFor(c, 0))) {
@@ -193,8 +207,28 @@ void CheckDcp(const Context& c, std::vector<Finding>* findings) {
          "choose a divisor of the tensor-parallel size"});
     return;
   }
-  const bool mla = c.arch->has_kind(AttentionKind::kMla);
-  if (mla) return;
+  // Texts: vllm/v1/kv_cache_interface.py, vllm/v1/core/single_type_kv_cache_manager.py and
+  // vllm/v1/attention/backends/mla/flashmla_sparse.py (d29f7f5c).
+  const auto refuse = [&](std::string message, std::string fix) {
+    findings->push_back(
+        {"layout.dcp", Severity::kError, subject, std::move(message), std::move(fix)});
+  };
+  if (c.arch->has_kind(AttentionKind::kSliding)) {
+    return refuse("DCP not support sliding window.", "leave it at 1");
+  }
+  if (c.arch->has_kind(AttentionKind::kChunked)) {
+    return refuse("DCP not support chunked local attn now.", "leave it at 1");
+  }
+  if (c.arch->has_kind(AttentionKind::kMla)) {
+    if (c.arch->indexer.heads > 0 && !c.resolved.fp8_ds_mla) {
+      refuse(
+          "DCP for FlashMLA sparse requires an fp8_ds_mla kv-cache; the bf16 sparse path is not "
+          "supported under DCP.",
+          "--kv-cache-dtype fp8, or leave it at 1");
+    }
+    return;
+  }
+  if (c.arch->kv_heads == 0) return;  // no attention at all
   const int64_t most = c.sizes.tp / c.arch->kv_heads;
   if (c.sizes.tp <= c.arch->kv_heads || dcp > most) {
     findings->push_back(
@@ -204,6 +238,23 @@ void CheckDcp(const Context& c, std::vector<Finding>* findings) {
                      c.sizes.tp, c.arch->kv_heads),
          most > 1 ? fmt::format("use at most {}", most) : "leave it at 1"});
   }
+}
+
+// Caches that cannot share a pool. Texts: vllm/v1/core/kv_cache_utils.py (d29f7f5c).
+void CheckCache(const Context& c, std::vector<Finding>* findings) {
+  if (HasError(*findings)) return;
+  const bool one_type = c.settings.disable_hybrid_kv_cache_manager;
+  const KvGrouping grouping = GroupCaches(CollectCaches(c, AlignBlocks(c)), one_type);
+  if (grouping.arrangement != KvArrangement::kRefused) return;
+  if (one_type) {
+    findings->push_back({"kv.one_type", Severity::kError, "--disable-hybrid-kv-cache-manager",
+                         "Failed to promote local KV cache specs to one unified type.",
+                         "leave it out"});
+    return;
+  }
+  findings->push_back({"kv.pages", Severity::kError, c.arch->name,
+                       "page size is not divisible by the maximum page size and cannot be padded.",
+                       "another --block-size or --kv-cache-dtype"});
 }
 
 }  // namespace
@@ -217,6 +268,7 @@ std::vector<Finding> CheckLayout(const Context& context,
   }
   CheckPipeline(context, partition, &findings);
   CheckDcp(context, &findings);
+  CheckCache(context, &findings);
   return findings;
 }
 

@@ -147,6 +147,7 @@ Result<Profile> ReadProfile(const ConfigStore& store, const std::string& version
     r.Rule("null_block_reserved", &p.null_block_reserved);
     r.Rule("mla_hybrid_min_block", &p.mla_hybrid_min_block);
     r.Rule("prefill_checkpoint_blocks", &p.prefill_checkpoint_blocks);
+    r.Rule("compressed_cache_is_fp8", &p.compressed_cache_is_fp8);
     r.Choice<PaddingOver>("expert_padding_over",
                           {{"tp", PaddingOver::kTp}, {"dp_tp", PaddingOver::kDpTp}},
                           &p.expert_padding_over);

@@ -39,6 +39,7 @@ struct Profile {
   bool null_block_reserved = true;
   int64_t mla_hybrid_min_block = 0;
   int64_t prefill_checkpoint_blocks = 0;
+  bool compressed_cache_is_fp8 = false;  // DeepSeek-V4's, where no dtype is given; else refused
   PaddingOver expert_padding_over = PaddingOver::kDpTp;
   int64_t expert_padding_min = 0;
   V2Runner v2_runner = V2Runner::kAll;

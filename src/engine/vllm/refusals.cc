@@ -2,17 +2,21 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "shardplan/base/units.h"
 
 namespace shardplan::vllm {
 
 std::string FormatGib(Bytes bytes) {
+  // Python rounds an exact half to the even neighbour: 1.125 GiB is "1.12".
+  const bool negative = bytes < Bytes();
+  const Bytes scaled = (negative ? -bytes : bytes) * 100;
+  int64_t hundredths = scaled.count() / kGiB;
+  const int64_t rest = scaled.count() % kGiB;
+  if (2 * rest > kGiB || (2 * rest == kGiB && hundredths % 2 == 1)) ++hundredths;
   // Two decimals at most, one at least.
-  std::string text = fmt::format("{:.2f}", std::round(InGiB(bytes).value() * 100.0) / 100.0);
+  std::string text = fmt::format("{}.{:02}", hundredths / 100, hundredths % 100);
   if (text.ends_with('0')) text.pop_back();
-  return text;
+  return negative ? "-" + text : text;
 }
 
 std::string NoKvMemoryText() {
@@ -22,23 +26,28 @@ std::string NoKvMemoryText() {
 
 std::optional<std::string> WindowRefusal(const KvLayout& layout, size_t stage, Bytes available,
                                          int64_t max_model_len, bool null_block_reserved) {
-  const Bytes block = layout.bytes_per_block[stage];
-  const Bytes usable = null_block_reserved ? available - block : available;
-  const Bytes needed = block * layout.BlocksPerRequest(max_model_len);
+  if (layout.admission_block[stage] <= Bytes()) return std::nullopt;  // caches nothing
+  const Bytes usable = null_block_reserved ? available - layout.bytes_per_block[stage] : available;
+  if (usable <= Bytes()) return NoKvMemoryText();
+  const Bytes needed = NeededBytes(layout, stage, max_model_len, 1, /*null_block_reserved=*/false);
   if (needed <= usable) return std::nullopt;
   std::string text = fmt::format(
       "To serve at least one request with the model's max seq len ({}), ({} GiB KV cache is "
       "needed, "
       "which is larger than the available KV cache memory ({} GiB).",
       max_model_len, FormatGib(needed), FormatGib(usable));
-  KvLayout alone = layout;
-  alone.bytes_per_block = {block};
-  const int64_t longest = LargestWindow(alone, {available}, max_model_len, null_block_reserved);
+  const int64_t longest =
+      LargestWindowOn(layout, stage, available, max_model_len, null_block_reserved);
   if (longest > 0) {
     text += fmt::format(" Based on the available memory, the estimated maximum model length is {}.",
                         longest);
   }
   return text;
+}
+
+std::string NoWindowText() {
+  return "Cannot auto-fit max_model_len: not enough GPU memory available to serve even a single "
+         "token. Try increasing `gpu_memory_utilization`.";
 }
 
 std::string FreeMemoryText(int64_t device, Bytes free, Bytes total, double utilization,
@@ -52,8 +61,8 @@ std::string FreeMemoryText(int64_t device, Bytes free, Bytes total, double utili
 }
 
 bool GraphsNeedMoreBlocks(const Context& context, int64_t num_blocks) {
-  return context.arch->has_kind(AttentionKind::kKda) && !context.settings.enforce_eager &&
-         num_blocks > 0 && context.resolved.max_num_seqs > num_blocks;
+  return context.arch->has_state() && !context.settings.enforce_eager && num_blocks > 0 &&
+         context.resolved.max_num_seqs > num_blocks;
 }
 
 std::string StateBlocksText(int64_t max_num_seqs, int64_t blocks) {

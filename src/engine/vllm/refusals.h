@@ -18,9 +18,13 @@ std::string FormatGib(Bytes bytes);
 std::string NoKvMemoryText();
 
 // The refusal of a window on one stage, or nothing where one request fits. The sentence about the
-// estimated maximum is left out where not even one token fits, as vLLM does.
+// estimated maximum is left out where not even one token fits, as vLLM does; where not even the
+// null block does, it is NoKvMemoryText.
 std::optional<std::string> WindowRefusal(const KvLayout& layout, size_t stage, Bytes available,
                                          int64_t max_model_len, bool null_block_reserved);
+
+// --max-model-len auto that finds no window.
+std::string NoWindowText();
 
 // v1/worker/utils.py:request_memory (d29f7f5c).
 std::string FreeMemoryText(int64_t device, Bytes free, Bytes total, double utilization,

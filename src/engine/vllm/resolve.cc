@@ -4,6 +4,7 @@
 #include <set>
 
 #include "engine/vllm/context.h"
+#include "engine/vllm/resolve_cache.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/suggest.h"
 #include "shardplan/base/units.h"
@@ -12,35 +13,6 @@ namespace shardplan::vllm {
 namespace {
 
 bool Is10x(int capability) { return capability >= 100 && capability < 120; }
-
-// A backend and the block it prefers. The first usable of vLLM's priority list.
-// Source: vllm/platforms/cuda.py and v1/attention/backends/mla (d29f7f5c), checked against the
-// backends that its own functions report for SM 9.0 and 10.0.
-struct Backend {
-  const char* name;
-  int64_t block;
-};
-
-Backend DefaultMlaBackend(int capability, bool fp8) {
-  if (Is10x(capability)) return {"FLASHINFER_MLA", 32};
-  if (capability >= 90 && capability < 100) {
-    return fp8 ? Backend{"FLASHMLA", 64} : Backend{"FLASH_ATTN_MLA", 16};
-  }
-  return {"TRITON_MLA", 16};
-}
-
-Result<Backend> FindBackend(const std::string& name) {
-  static const std::vector<Backend> known = {
-      {"CUTLASS_MLA", 128}, {"FLASHINFER", 16},     {"FLASHINFER_MLA", 32}, {"FLASHMLA", 64},
-      {"FLASH_ATTN", 16},   {"FLASH_ATTN_MLA", 16}, {"TRITON_ATTN", 16},    {"TRITON_MLA", 16}};
-  std::vector<std::string> names;
-  for (const Backend& backend : known) {
-    if (name == backend.name) return backend;
-    names.emplace_back(backend.name);
-  }
-  return Fail(ErrorCode::kUsage, "--attention-backend " + Printable(name),
-              "expected one of " + JoinWithOr(names));
-}
 
 // Which kernel runs the routed experts. Source: fused_moe/oracle/{mxfp4,nvfp4,fp8}.py (d29f7f5c);
 // for FP8 on Hopper the choice that public logs from v0.19 on show.
@@ -78,79 +50,6 @@ Result<std::pair<DType, std::string>> ResolveDType(const Context& c) {
   return std::pair(DType::kBF16, std::string("bfloat16"));
 }
 
-Status ResolveKvDType(const Context& c, Resolved* r) {
-  r->kv_cache_dtype = c.settings.kv_cache_dtype.value_or("auto");
-  const std::string& name = r->kv_cache_dtype;
-  static const std::set<std::string> fp8 = {"fp8", "fp8_e4m3", "fp8_e5m2"};
-  if (name == "auto") {
-    r->kv_element_bytes = BitsOf(r->dtype) / 8;
-  } else if (name == "bfloat16" || name == "float16") {
-    r->kv_element_bytes = 2;
-  } else if (fp8.contains(name)) {
-    r->kv_element_bytes = 1;
-  } else {
-    return Fail(ErrorCode::kUsage, "--kv-cache-dtype " + Printable(name),
-                "expected auto, bfloat16, float16, fp8, fp8_e4m3 or fp8_e5m2");
-  }
-  return {};
-}
-
-Status ResolveAttention(const Context& c, Resolved* r) {
-  const bool mla = c.arch->has_kind(AttentionKind::kMla);
-  Backend backend = mla ? DefaultMlaBackend(c.gpu->capability, r->kv_element_bytes == 1)
-                        : Backend{Is10x(c.gpu->capability) ? "FLASHINFER" : "FLASH_ATTN", 16};
-  if (c.settings.attention_backend) {
-    SHARDPLAN_ASSIGN_OR_RETURN(backend, FindBackend(*c.settings.attention_backend));
-    const bool for_mla = std::string_view(backend.name).find("MLA") != std::string_view::npos;
-    if (for_mla != mla) {
-      return Fail(ErrorCode::kUsage, std::string("--attention-backend ") + backend.name,
-                  mla ? "this model's latent attention needs one of the MLA backends"
-                      : "an MLA backend cannot run this model's attention");
-    }
-  }
-  r->attention_backend = backend.name;
-  r->kernel_block = backend.block;
-  r->block_size = c.settings.block_size.value_or(backend.block);
-  if (r->block_size < 1 || r->block_size % backend.block != 0) {
-    return Fail(
-        ErrorCode::kUsage, fmt::format("--block-size {}", r->block_size),
-        fmt::format("expected a multiple of {}, what {} works in", backend.block, backend.name));
-  }
-  return {};
-}
-
-Status ResolveStateCache(const Context& c, Resolved* r, std::vector<Finding>* findings) {
-  r->prefix_caching = c.settings.enable_prefix_caching.value_or(true);
-  std::string mode = c.settings.mamba_cache_mode.value_or("none");
-  if (mode != "none" && mode != "align" && mode != "all") {
-    return Fail(ErrorCode::kUsage, "--mamba-cache-mode " + Printable(mode),
-                "expected none, align or all");
-  }
-  if (!c.arch->has_kind(AttentionKind::kKda)) {
-    if (c.settings.mamba_cache_mode) {
-      findings->push_back({"kv.mamba_mode", Severity::kNote, "--mamba-cache-mode " + mode,
-                           "has no effect: this model keeps no state", ""});
-    }
-    return {};
-  }
-  if (!r->prefix_caching) {
-    if (mode != "none") {
-      findings->push_back({"kv.mamba_mode", Severity::kWarning, "--mamba-cache-mode " + mode,
-                           "has no effect without prefix caching; vLLM uses none",
-                           "drop one of the two flags"});
-    }
-    mode = "none";
-  } else if (mode == "all") {
-    findings->push_back({"kv.mamba_mode", Severity::kNote, "--mamba-cache-mode all",
-                         c.arch->name + " does not support it; vLLM falls back to align", ""});
-    mode = "align";
-  } else if (mode == "none") {
-    mode = "align";  // prefix caching turns none into align for hybrids
-  }
-  r->mamba_cache_mode = mode;
-  return {};
-}
-
 Status CheckRange(const char* flag, std::optional<int64_t> value) {
   // Far above any real value, and low enough that no product of two of them leaves 64 bits.
   constexpr int64_t kHighest = int64_t{1} << 31;
@@ -159,13 +58,6 @@ Status CheckRange(const char* flag, std::optional<int64_t> value) {
                 fmt::format("expected a number from 1 to {}", FormatCount(kHighest)));
   }
   return {};
-}
-
-bool UsesV2(const Context& c) {
-  if (c.profile->v2_runner == V2Runner::kAll) return true;
-  static const std::set<std::string> listed = {"DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM",
-                                               "KimiK3ForConditionalGeneration"};
-  return (c.arch->moe.experts == 0 && !c.arch->is_hybrid()) || listed.contains(c.arch->name);
 }
 
 }  // namespace
@@ -253,12 +145,14 @@ Result<Resolved> ResolveSettings(const Context& c, std::vector<OptionValue>* def
   SHARDPLAN_ASSIGN_OR_RETURN(const auto dtype, ResolveDType(c));
   r.dtype = dtype.first;
   if (!s.dtype) note("dtype", dtype.second);
-  SHARDPLAN_RETURN_IF_ERROR(ResolveKvDType(c, &r));
-  if (!s.kv_cache_dtype) note("kv-cache-dtype", "auto (" + std::string(NameOf(r.dtype)) + ")");
-  SHARDPLAN_RETURN_IF_ERROR(ResolveAttention(c, &r));
+  SHARDPLAN_RETURN_IF_ERROR(ResolveCache(c, &r, findings));
+  if (!s.kv_cache_dtype)
+    note("kv-cache-dtype",
+         "auto (" +
+             (c.arch->fp8_cache ? "fp8, as the checkpoint says" : std::string(NameOf(r.dtype))) +
+             ")");
   if (!s.attention_backend) note("attention-backend", r.attention_backend);
   if (!s.block_size) note("block-size", std::to_string(r.block_size));
-  SHARDPLAN_RETURN_IF_ERROR(ResolveStateCache(c, &r, findings));
   if (!s.enable_prefix_caching) note("enable-prefix-caching", "true");
   if (!r.mamba_cache_mode.empty() && !s.mamba_cache_mode) {
     note("mamba-cache-mode", r.mamba_cache_mode);
@@ -280,7 +174,6 @@ Result<Resolved> ResolveSettings(const Context& c, std::vector<OptionValue>* def
     findings->push_back({"layout.no_experts", Severity::kNote, "--enable-expert-parallel",
                          "has no effect: this model has no routed experts", ""});
   }
-  r.v2_runner = UsesV2(c);
 
   r.vision_on_device = c.arch->vision.present && !s.language_model_only;
   const std::string encoder = s.mm_encoder_tp_mode.value_or("weights");

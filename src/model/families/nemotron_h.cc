@@ -171,6 +171,8 @@ Result<ModelSpec> BuildNemotronH(ConfigReader& config, const Assumptions& assump
   a.mamba.groups = config.Dim("n_groups");
   a.mamba.state = config.Dim("ssm_state_size");
   a.mamba.conv_kernel = config.Int("conv_kernel", 2, 64);
+  a.mamba.chunk = config.IntOr(config.Has("mamba_chunk_size") ? "mamba_chunk_size" : "chunk_size",
+                               1, 1 << 20, 0);
   // vLLM's default for this class, config key or not (models/config.py, d29f7f5c).
   const std::string state = config.StringOr("mamba_ssm_cache_dtype", "float32");
   if (state == "float32") a.mamba.state_dtype = DType::kF32;

@@ -55,6 +55,21 @@ TEST(VllmArguments, KimiK3OnTwoNodes) {
                   "1", "1", "1", "1"));
 }
 
+TEST(VllmArguments, OptionsOfTheCacheAreRepeated) {
+  VllmContext c("kimi-k3");
+  EngineSettings& s = c.context.settings;
+  s.mamba_cache_dtype = "float32";
+  s.mamba_ssm_cache_dtype = "float32";
+  s.disable_hybrid_kv_cache_manager = true;
+  s.async_scheduling = false;
+  c.Resolve();
+  const std::vector<std::string> argv = vllm::MakeCommand(c.context, "m", Facts(0, 1)).argv;
+  for (const char* flag : {"--mamba-cache-dtype", "--mamba-ssm-cache-dtype",
+                           "--disable-hybrid-kv-cache-manager", "--no-async-scheduling"}) {
+    EXPECT_THAT(argv, Contains(flag));
+  }
+}
+
 TEST(VllmArguments, OnlyNodeRankAndHeadlessDifferBetweenNodes) {
   VllmContext c("kimi-k3");
   c.context.sizes.tp = 8;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/vllm/kv_models.h"
 #include "support/vllm_context.h"
 
 namespace shardplan {
@@ -140,6 +141,94 @@ TEST(VllmLegality, DecodeContextParallelism) {
   EXPECT_EQ(Check(&gqa)[0].id, "layout.dcp");
   gqa.context.sizes.tp = 16;
   EXPECT_TRUE(Check(&gqa).empty());
+}
+
+ModelSpec Numbers(const std::string& name) {
+  ModelSpec spec;
+  spec.arch = *testing_support::NumbersOf(name);
+  return spec;
+}
+
+TEST(VllmLegality, ContextParallelismByKindOfCache) {
+  struct Case {
+    const char* model;
+    const char* kv;
+    const char* message;  // empty: legal
+  };
+  for (const Case& k :
+       {Case{"openai__gpt-oss-20b", "auto", "DCP not support sliding window."},
+        Case{"meta-llama__Llama-4-Scout-17B-16E-Instruct", "auto",
+             "DCP not support chunked local attn now."},
+        Case{"deepseek-ai__DeepSeek-V3.2", "auto",
+             "DCP for FlashMLA sparse requires an fp8_ds_mla kv-cache; the bf16 sparse path is not "
+             "supported under DCP."},
+        Case{"deepseek-ai__DeepSeek-V3.2", "fp8", ""}}) {
+    VllmContext c(Numbers(k.model));
+    c.spec().arch.moe.experts = 0;
+    c.context.sizes.tp = 8;
+    c.context.sizes.dcp = 2;
+    c.context.settings.kv_cache_dtype = k.kv;
+    const std::vector<Finding> findings = Check(&c);
+    EXPECT_EQ(findings.empty() ? "" : findings[0].message, k.message) << k.model;
+  }
+}
+
+TEST(VllmLegality, StatesDivideByTheirOwnHeads) {
+  struct Case {
+    const char* model;
+    int64_t tp;
+    const char* message;
+  };
+  for (const Case& k :
+       {Case{"Qwen__Qwen3-Next-80B-A3B-Instruct", 16, ""},
+        Case{"nvidia__NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", 8, ""},
+        Case{"nvidia__NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", 16,
+             "If tensor parallel world size does not divide num_groups, then num_groups must equal "
+             "1."}}) {
+    VllmContext c(Numbers(k.model));
+    c.spec().arch.moe.experts = 0;
+    c.context.sizes.tp = k.tp;
+    const std::vector<Finding> findings = Check(&c);
+    EXPECT_EQ(findings.empty() ? "" : findings[0].message, k.message) << k.model << k.tp;
+  }
+  VllmContext odd(Numbers("Qwen__Qwen3-Next-80B-A3B-Instruct"));
+  odd.spec().arch.moe.experts = 0;
+  odd.spec().arch.gdn.v_heads = 36;
+  odd.context.sizes.tp = 8;
+  EXPECT_EQ(Check(&odd)[0].message, "36 linear-attention value heads are not divisible by 8");
+}
+
+// gpt-oss replicates no KV head.
+TEST(VllmLegality, GptOssNeedsAKvHeadForEveryRank) {
+  VllmContext c(Numbers("openai__gpt-oss-20b"));
+  c.spec().arch.moe.experts = 0;
+  c.context.sizes.tp = 8;
+  EXPECT_TRUE(Check(&c).empty());
+  c.context.sizes.tp = 16;
+  const std::vector<Finding> findings = Check(&c);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].id, "layout.kv_heads");
+  EXPECT_EQ(findings[0].fix, "nearest legal tensor-parallel sizes: 8");
+}
+
+TEST(VllmLegality, CachesHaveToShareAPool) {
+  VllmContext states(Numbers("Qwen__Qwen3.5-27B"));
+  states.context.settings.disable_hybrid_kv_cache_manager = true;
+  std::vector<Finding> findings = Check(&states);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].message, "Failed to promote local KV cache specs to one unified type.");
+  VllmContext windows(Numbers("openai__gpt-oss-20b"));
+  windows.spec().arch.moe.experts = 0;
+  windows.context.settings.disable_hybrid_kv_cache_manager = true;
+  EXPECT_TRUE(Check(&windows).empty());
+  // An indexer's pages cannot be padded to those of a state.
+  VllmContext sparse(Numbers("deepseek-ai__DeepSeek-V3.2"));
+  sparse.spec().arch.moe.experts = 0;
+  sparse.spec().arch.kda = {32, 128, 4};
+  sparse.spec().arch.attention[0] = AttentionKind::kKda;
+  findings = Check(&sparse);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].id, "kv.pages");
 }
 
 TEST(VllmLegality, KvHeadsReplicateOrDivide) {

@@ -39,7 +39,7 @@ TEST(VllmProfile, EveryRuleHasASource) {
   for (const std::string& version : vllm::ProfileVersions(ConfigStore::BuiltIn())) {
     const auto profile = vllm::LoadProfile(ConfigStore::BuiltIn(), version, &findings);
     ASSERT_TRUE(profile.has_value());
-    EXPECT_EQ(profile->sources.size(), 12u);
+    EXPECT_EQ(profile->sources.size(), 13u);
     for (const auto& [rule, source] : profile->sources) EXPECT_FALSE(source.empty()) << rule;
   }
 }

@@ -145,8 +145,11 @@ TEST(VllmResolve, RefusesWhatTheEngineWould) {
       {[](EngineSettings* s) { s->mm_encoder_tp_mode = "x"; },
        "--mm-encoder-tp-mode x: expected weights or data"},
       {[](EngineSettings* s) { s->attention_backend = "X"; },
-       "--attention-backend X: expected one of CUTLASS_MLA, FLASHINFER, FLASHINFER_MLA, FLASHMLA, "
-       "FLASH_ATTN, FLASH_ATTN_MLA, TRITON_ATTN or TRITON_MLA"},
+       "--attention-backend X: expected one of CUTLASS_MLA, FLASHINFER, FLASHINFER_MLA, "
+       "FLASHINFER_MLA_SPARSE, FLASHINFER_MLA_SPARSE_SM120, FLASHMLA, FLASHMLA_SPARSE, "
+       "FLASHMLA_SPARSE_DSV4, FLASH_ATTN, "
+       "FLASH_ATTN_DIFFKV, FLASH_ATTN_MLA, FLASH_ATTN_MLA_SPARSE, TRITON_ATTN, "
+       "TRITON_ATTN_DIFFKV or TRITON_MLA"},
   };
   for (const Case& k : cases) {
     VllmContext c("kimi-k3");
