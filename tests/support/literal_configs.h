@@ -35,7 +35,8 @@ inline nlohmann::json NemotronNumbers(int64_t hidden, int64_t heads, int64_t kv_
                  {"mamba_head_dim", 64},
                  {"n_groups", 8},
                  {"ssm_state_size", state},
-                 {"conv_kernel", 4}});
+                 {"conv_kernel", 4},
+                 {"chunk_size", 128}});
   return config;
 }
 
