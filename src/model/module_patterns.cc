@@ -10,6 +10,7 @@ namespace shardplan {
 namespace {
 
 constexpr int64_t kRegexMemory = 1 << 20;
+constexpr size_t kMostExpressions = 2000;
 
 // "*" stands for any run of characters, dots included; everything else for itself. Two positions
 // are remembered, so the time is at most the product of the lengths.
@@ -36,13 +37,20 @@ bool GlobMatch(std::string_view pattern, std::string_view text) {
   return p == pattern.size();
 }
 
-// Whether `name` stands in `module` as a run of whole components.
-bool HasComponents(std::string_view module, std::string_view name) {
-  for (size_t at = module.find(name); at != std::string_view::npos;
-       at = module.find(name, at + 1)) {
-    const size_t end = at + name.size();
-    if ((at == 0 || module[at - 1] == '.') && (end == module.size() || module[end] == '.')) {
-      return true;
+// Whether a run of whole components of `module` is one of `names`.
+bool HasRun(const std::unordered_set<std::string>& names, std::string_view module) {
+  if (names.empty()) return false;
+  std::vector<size_t> starts = {0};
+  for (size_t dot = module.find('.'); dot != std::string_view::npos;
+       dot = module.find('.', dot + 1)) {
+    starts.push_back(dot + 1);
+  }
+  std::string run;
+  for (size_t first = 0; first < starts.size(); ++first) {
+    for (size_t last = first; last < starts.size(); ++last) {
+      const size_t end = last + 1 < starts.size() ? starts[last + 1] - 1 : module.size();
+      run.assign(module.substr(starts[first], end - starts[first]));
+      if (names.contains(run)) return true;
     }
   }
   return false;
@@ -62,23 +70,27 @@ bool GlobMatchAncestors(const std::string& glob, std::string_view module) {
 
 Status ModulePatterns::Add(std::string_view text, const std::string& subject) {
   if (text.empty()) return {};
+  const bool expression = text.starts_with("re:") || text.find('*') != std::string_view::npos;
+  if (expression && globs_.size() + regexes_.size() >= kMostExpressions) {
+    return Fail(ErrorCode::kInvalidInput, subject, "expected at most 2,000 patterns, found more");
+  }
   if (text.starts_with("re:")) {
-    const std::string_view expression = text.substr(3);
+    const std::string_view pattern = text.substr(3);
     RE2::Options options;
     options.set_max_mem(kRegexMemory);
     options.set_log_errors(false);
-    auto regex = std::make_shared<const RE2>(re2::StringPiece(expression.data(), expression.size()),
-                                             options);
+    auto regex =
+        std::make_shared<const RE2>(re2::StringPiece(pattern.data(), pattern.size()), options);
     if (!regex->ok()) {
       return Fail(ErrorCode::kInvalidInput, subject,
-                  "the regular expression '" + Printable(expression, 60) +
+                  "the regular expression '" + Printable(pattern, 60) +
                       "' cannot be read: " + Printable(regex->error(), 60));
     }
     regexes_.push_back(std::move(regex));
   } else if (text.find('*') != std::string_view::npos) {
     globs_.emplace_back(text);
   } else {
-    names_.emplace_back(text);
+    names_.emplace(text);
   }
   return {};
 }
@@ -87,7 +99,7 @@ bool ModulePatterns::Match(std::string_view module) const {
   const auto any = [](const auto& list, const auto& matches) {
     return std::any_of(list.begin(), list.end(), matches);
   };
-  return any(names_, [&](const std::string& name) { return HasComponents(module, name); }) ||
+  return HasRun(names_, module) ||
          any(globs_, [&](const std::string& glob) { return GlobMatchAncestors(glob, module); }) ||
          any(regexes_, [&](const auto& regex) {
            // As Python's re.match: anchored at the start alone.

@@ -53,6 +53,11 @@ TEST(ModulePatterns, HostileExpressions) {
   EXPECT_FALSE(patterns.Match(std::string(10'000, 'a')));
   ASSERT_TRUE(patterns.Add(std::string(200, '*') + "z", "x").has_value());
   EXPECT_FALSE(patterns.Match(std::string(10'000, 'a')));
+  Status full;
+  for (int i = 0; i < 2100 && full; ++i) full = patterns.Add("*" + std::to_string(i), "x: ignore");
+  ASSERT_FALSE(full.has_value());
+  EXPECT_EQ(full.error().ToString(), "x: ignore: expected at most 2,000 patterns, found more");
+  EXPECT_TRUE(patterns.Add("a.plain.name", "x").has_value());
 }
 
 TEST(ModulePatterns, NothingMatchesNothing) {
