@@ -62,6 +62,14 @@ Status ReadFp8(ConfigReader& q, const std::string& subject, QuantPlan* plan) {
   return AddIgnored(q, "ignored_layers", subject, plan);
 }
 
+// Llama-3.1-405B-FP8: dynamic inputs below a bound that the config holds, one scale an output.
+Status ReadFbgemm(ConfigReader& q, const std::string& subject, QuantPlan* plan) {
+  QuantFormat format;
+  format.scheme = QuantScheme::kFp8Channel;
+  ForEveryLinear(format, plan);
+  return AddIgnored(q, "modules_to_not_convert", subject, plan);
+}
+
 Status ReadAwqOrGptq(ConfigReader& q, const std::string& subject, bool awq, QuantPlan* plan) {
   QuantFormat format;
   format.scheme = awq ? QuantScheme::kAwq : QuantScheme::kGptq;
@@ -277,6 +285,7 @@ Status ReadMethod(ConfigReader& q, const std::string& method, DType dtype,
   }
   if (method == "mxfp4") return ReadMxfp4(plan, subject);
   if (method == "fp8") return ReadFp8(q, subject, plan);
+  if (method == "fbgemm_fp8") return ReadFbgemm(q, subject, plan);
   if (method == "awq" || method == "gptq") {
     return ReadAwqOrGptq(q, subject, method == "awq", plan);
   }

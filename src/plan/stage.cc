@@ -117,6 +117,7 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
   e.detail.parameters = weights.StageBytes(range, stage == 0, last);
   e.detail.buffers = Total(vllm::Buffers(c, range, local_experts));
   e.detail.post_load = Total(vllm::PostLoad(c, range, weights));
+  e.detail.rounding = vllm::AllocatorRounding(c, range, weights);
   if (c.settings.cpu_offload_gb > 0) {
     e.offload = vllm::WalkUva(weights, range, Gibibytes(c.settings.cpu_offload_gb).ToBytes(),
                               c.settings.cpu_offload_params);

@@ -54,7 +54,8 @@ Explanation ExplanationOfWeights(const RankPlan& rank, const std::vector<WeightI
     out.items.push_back({std::move(name), std::move(rule), "", FormatBytes(bytes), bytes,
                          Basis::kDerived, std::move(source)});
   };
-  add("allocator rounding", "each tensor to a multiple of the allocator's block",
+  add("allocator rounding",
+      "tensors of 10 MiB or more: a rest of at most 1 MiB in their last 2 MiB is kept",
       rank.detail.rounding, "engine profile");
   add("offloaded to host memory",
       "whole parameters in the engine's order until the budget is passed", -rank.offloaded,

@@ -70,6 +70,18 @@ TEST(QuantPlan, AwqAndGptq) {
             std::string::npos);
 }
 
+TEST(QuantPlan, FbgemmScalesEveryOutput) {
+  const QuantPlan plan =
+      Good({{"quant_method", "fbgemm_fp8"},
+            {"activation_scale_ub", 1200.0},
+            {"modules_to_not_convert", {"model.layers.0", "self_attn", "lm_head"}}});
+  EXPECT_EQ(plan.method, "fbgemm_fp8");
+  EXPECT_EQ(plan.FormatFor("model.layers.1.mlp.up_proj").scheme, QuantScheme::kFp8Channel);
+  EXPECT_FALSE(plan.FormatFor("model.layers.1.mlp.up_proj").input_scale);
+  EXPECT_TRUE(plan.FormatFor("model.layers.1.self_attn.q_proj").plain());
+  EXPECT_TRUE(plan.FormatFor("model.layers.0.mlp.up_proj").plain());
+}
+
 nlohmann::json Compressed(const nlohmann::json& weights, const nlohmann::json& activations,
                           const std::string& format) {
   return {{"quant_method", "compressed-tensors"},

@@ -38,6 +38,20 @@ inline nlohmann::json Mxfp4Experts() {
             "re:.*lm_head.*", "re:.*vision_tower.*", "re:.*mm_projector.*"}}};
 }
 
+// As Kimi-K2.5 and K2.6 have it: the routed experts in packed integers.
+inline nlohmann::json Int4Experts() {
+  return {{"quant_method", "compressed-tensors"},
+          {"format", "pack-quantized"},
+          {"config_groups",
+           {{"group_0",
+             {{"targets", {"Linear"}},
+              {"weights",
+               {{"num_bits", 4}, {"group_size", 32}, {"type", "int"}, {"strategy", "group"}}}}}}},
+          {"ignore",
+           {"lm_head", "re:.*self_attn.*", "re:.*shared_experts.*",
+            "re:.*mlp\\.(gate|up|gate_up|down)_proj.*"}}};
+}
+
 // The quantization_config behind a suffix of an example's name ("deepseek-v3+nvfp4"). The lists of
 // what is left out are those of the published exports (nvidia/DeepSeek-V3.1-NVFP4,
 // MiniMax-M2.5-NVFP4, Qwen3-235B-A22B-NVFP4), written as patterns.
@@ -53,6 +67,7 @@ inline nlohmann::json QuantizationOf(const std::string& suffix) {
   if (suffix == "nvfp4-experts") {
     return ModelOpt("NVFP4", {"lm_head", "*.self_attn*", "*.block_sparse_moe.gate"});
   }
+  if (suffix == "int4-experts") return Int4Experts();
   if (suffix == "modelopt-fp8") return ModelOpt("FP8", {"lm_head"});
   if (suffix == "awq") return Awq(true);
   if (suffix == "awq-symmetric") return Awq(false);

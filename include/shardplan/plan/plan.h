@@ -198,8 +198,8 @@ Result<Plan> EvaluatePlan(const Model& model, const Catalog& catalog, const Conf
                           const Deployment& deployment);
 
 // The items behind a rank's weights (parameters, buffers, post-load copies; offloaded ones
-// included): they sum to parameters + buffers + post_load + rounding. Fails as EvaluatePlan does,
-// and with kUsage for a rank that the layout doesn't have.
+// included): they sum to parameters + buffers + post_load. Fails as EvaluatePlan does, and with
+// kUsage for a rank that the layout doesn't have.
 Result<std::vector<WeightItem>> ExplainWeights(const Model& model, const Catalog& catalog,
                                                const ConfigStore& store,
                                                const Deployment& deployment, int64_t rank);

@@ -34,11 +34,45 @@ bool HasFusedDecode(int capability) {
   return capability == 90 || (capability >= 100 && capability <= 121);
 }
 
-// Cards without FP8 arithmetic run block FP8 through Marlin, whose scales take in × out / 64 bytes
-// where the blocks' took a fraction of that.
-Bytes MarlinScales(const DeviceParam& param) {
-  if (param.dtype != DType::kF8E4M3 || param.shape.dims.size() < 2) return Bytes();
-  return Bytes(param.bytes.count() / 64);
+// Cards without FP8 arithmetic run block FP8 through Marlin: the scale of a block becomes one bf16
+// per 128 inputs of every output, in × out / 64 bytes in place of the block scales.
+Bytes MarlinScales(const std::vector<DeviceParam>& params) {
+  Bytes more;
+  for (const DeviceParam& weight : params) {
+    if (weight.dtype != DType::kF8E4M3) continue;
+    for (const DeviceParam& scale : params) {
+      const bool of_blocks = scale.name == weight.name + "_scale_inv" ||
+                             (scale.name == weight.name + "_scale" && scale.shape.dims.back() > 1);
+      if (of_blocks) more += Bytes(weight.bytes.count() / 64) - scale.bytes;
+    }
+  }
+  return more;
+}
+
+// What torch's allocator takes beyond the tensors: one of 10 MiB or more gets a segment of its own,
+// rounded up to 2 MiB, and a rest of at most 1 MiB is not split off
+// (c10/cuda/CUDACachingAllocator).
+Bytes SegmentRest(Bytes tensor) {
+  if (tensor.count() < 10 * kMiB) return Bytes();
+  const int64_t rest = RoundUp(tensor.count(), 2 * kMiB) - tensor.count();
+  return rest <= kMiB ? Bytes(rest) : Bytes();
+}
+
+// FlashInfer's kernel for packed 4-bit experts leaves the parameters that only an activation order
+// fills: the order and its inverse, for both projections.
+Bytes UnusedActivationOrder(const Context& c, const std::vector<DeviceParam>& params) {
+  Bytes unused;
+  if (c.arch->quantization != "int4" || c.resolved.moe_backend != "flashinfer_trtllm") {
+    return unused;
+  }
+  for (const DeviceParam& param : params) {
+    // [experts, inputs ÷ 8, outputs] in int32.
+    const bool packed =
+        param.name.ends_with("w13_weight_packed") || param.name.ends_with("w2_weight_packed");
+    if (!packed) continue;
+    unused += Bytes(param.shape.dims[0] * param.shape.dims[1] * 8 * 2 * 4);
+  }
+  return unused;
 }
 
 // Triton's MXFP4 kernels on Hopper pad what a weight is contracted over to a multiple of 256.
@@ -156,15 +190,16 @@ std::vector<ExtraBytes> PostLoad(const Context& c, const StageRange& stage,
   // views; a quantized one is dequantized once.
   const int64_t mla = a.CountKind(AttentionKind::kMla, stage.first, stage.count);
   int64_t dequantized = 0;
-  Bytes marlin_scales;
+  Bytes marlin_scales, unused_order;
   for (int64_t layer = stage.first; layer < stage.end(); ++layer) {
     for (const DeviceParam& param : weights.layer(layer).params) {
       const bool kv_b = param.name.starts_with("self_attn.kv_b_proj.");
       dequantized +=
           kv_b && (param.name.ends_with(".qweight") || param.name.ends_with(".weight_packed") ||
                    (param.name.ends_with(".weight") && BitsOf(param.dtype) <= 8));
-      if (c.gpu->capability < 89) marlin_scales += MarlinScales(param);
     }
+    if (c.gpu->capability < 89) marlin_scales += MarlinScales(weights.layer(layer).params);
+    unused_order += UnusedActivationOrder(c, weights.layer(layer).params);
   }
   if (dequantized > 0) {
     const int64_t heads = a.heads / c.sizes.tp;
@@ -185,8 +220,16 @@ std::vector<ExtraBytes> PostLoad(const Context& c, const StageRange& stage,
                    "block scales spread to one per 128 inputs of every output",
                    "a public start-up log of MiniMax-M2.7 on A100 (v0.20)"});
   }
-  // FP8 MoE on Hopper sits above the tensor sum by about the expert scales.
-  if (a.quantization == "fp8" && c.gpu->capability == 90) {
+  if (unused_order > Bytes()) {
+    out.push_back({"activation order of packed experts", unused_order,
+                   "created for every expert, dropped by Marlin, kept by FlashInfer",
+                   "compressed_tensors_moe_wna16_marlin.py; public start-up logs of Kimi-K2.6 on "
+                   "B200 (v0.20)"});
+  }
+  // FP8 MoE on Hopper and data-centre Blackwell sits above the tensor sum by about the expert
+  // scales; not on the cards of 12.0.
+  const int capability = c.gpu->capability;
+  if (a.quantization == "fp8" && capability >= 90 && capability < 120) {
     Bytes scales;
     for (int64_t layer = stage.first; layer < stage.end(); ++layer) {
       for (const DeviceParam& param : weights.layer(layer).params) {
@@ -196,9 +239,10 @@ std::vector<ExtraBytes> PostLoad(const Context& c, const StageRange& stage,
       }
     }
     if (scales > Bytes()) {
-      out.push_back({"expert scales, kernel layout", scales,
-                     "as if the block scales of the routed experts were kept twice",
-                     "public start-up logs of FP8 MoE models on Hopper (v0.19, v0.20)"});
+      out.push_back(
+          {"expert scales, kernel layout", scales,
+           "as if the block scales of the routed experts were kept twice",
+           "public start-up logs of FP8 MoE models on H100, H200, B200 and B300 (v0.19, v0.20)"});
     }
   }
   // These backends keep a module-level workspace inside what "Model loading took" counts.
@@ -209,6 +253,21 @@ std::vector<ExtraBytes> PostLoad(const Context& c, const StageRange& stage,
                    "public start-up logs of Kimi-K2.5 on B200 and H200"});
   }
   return out;
+}
+
+Bytes AllocatorRounding(const Context& c, const StageRange& stage, const DeviceWeights& weights) {
+  Bytes rest;
+  if (!c.profile->allocator_rounding) return rest;
+  const auto add = [&](const std::vector<DeviceParam>& params) {
+    for (const DeviceParam& param : params) {
+      rest += SegmentRest(Bytes(param.bytes.count() / param.blocks)) * param.blocks;
+    }
+  };
+  for (int64_t layer = stage.first; layer < stage.end(); ++layer) add(weights.layer(layer).params);
+  if (stage.first == 0) add(weights.first_stage);
+  if (stage.end() == c.arch->layers()) add(weights.last_stage);
+  add(weights.every_stage);
+  return rest;
 }
 
 TensorTable WithDType(const TensorTable& table, DType from, DType to) {

@@ -34,9 +34,16 @@ struct ExtraBytes {
 std::vector<ExtraBytes> Buffers(const Context& context, const StageRange& stage,
                                 int64_t local_experts);
 
-// What process_weights_after_loading adds: dequantized MLA up-projections, doubled expert scales.
+// What process_weights_after_loading adds or leaves behind: dequantized MLA up-projections, doubled
+// expert scales, layouts of kernels.
 std::vector<ExtraBytes> PostLoad(const Context& context, const StageRange& stage,
                                  const DeviceWeights& weights);
+
+// What "Model loading took" counts beyond the tensors of a stage, in versions where it shows what
+// torch's allocator takes (the profile's allocator_rounding); zero in others. An estimate: never
+// part of the parameters.
+Bytes AllocatorRounding(const Context& context, const StageRange& stage,
+                        const DeviceWeights& weights);
 
 // The model's table with the device dtypes that --dtype asks for.
 TensorTable WithDType(const TensorTable& table, DType from, DType to);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "shardplan/base/units.h"
 #include "support/vllm_context.h"
 
 namespace shardplan {
@@ -212,6 +213,77 @@ TEST(VllmWeights, DequantizesMlaOnceForFp8) {
   EXPECT_EQ(extras[0].bytes, Bytes(61LL * 512 * 16 * 256 * 2));
   EXPECT_EQ(extras[1].name, "expert scales, kernel layout");
   EXPECT_EQ(extras[1].bytes, Bytes(58LL * 256 * (4 * 56 + 56 * 2) * 4));
+}
+
+Bytes ExtraOf(const VllmContext& c, const std::string& name) {
+  for (const vllm::ExtraBytes& extra :
+       vllm::PostLoad(c.context, c.context.stages[0], c.Weights())) {
+    if (extra.name == name) return extra.bytes;
+  }
+  return Bytes();
+}
+
+// As public logs show it on Hopper, B200 and B300, and not on cards of 12.0.
+TEST(VllmWeights, ExpertScalesOfFp8AreKeptTwiceWhereTheLogsShowIt) {
+  VllmContext c("MiniMaxAI__MiniMax-M2.7");
+  c.context.sizes.tp = 2;
+  // 62 layers of 256 experts; I 1,536 ÷ 2, H 3,072, blocks of 128.
+  const Bytes scales(62LL * 256 * (2 * 6 * 24 + 24 * 6) * 4);
+  for (const auto& [capability, expected] :
+       {std::pair(89, Bytes()), std::pair(90, scales), std::pair(100, scales),
+        std::pair(103, scales), std::pair(120, Bytes())}) {
+    c.gpu().capability = capability;
+    c.Resolve();
+    EXPECT_EQ(ExtraOf(c, "expert scales, kernel layout"), expected) << capability;
+  }
+}
+
+// A public log of MiniMax-M2.7 on A100 (v0.20). FP8 of one scale an output needs no such layout.
+TEST(VllmWeights, MarlinSpreadsTheScalesOfFp8Blocks) {
+  VllmContext c("MiniMaxAI__MiniMax-M2.7");
+  c.context.sizes.tp = 4;
+  c.gpu().capability = 80;
+  c.Resolve();
+  // H 3,072, I 1,536 ÷ 4; 48 heads ÷ 4 and 8 KV heads ÷ 4 of 128.
+  const int64_t expert = 256LL * 3 * 384 * 3072;
+  const int64_t qkv = (12 + 2 * 2) * 128 * 3072;
+  const int64_t out = 3072 * 12 * 128;
+  const int64_t each = (expert + qkv + out) / 64 - (expert + qkv + out) / (128 * 128) * 4;
+  EXPECT_EQ(ExtraOf(c, "FP8 scales, Marlin layout"), Bytes(62 * each));
+  c.gpu().capability = 89;
+  c.Resolve();
+  EXPECT_EQ(ExtraOf(c, "FP8 scales, Marlin layout"), Bytes());
+  VllmContext channels("dense-70b+modelopt-fp8");
+  channels.gpu().capability = 80;
+  channels.Resolve();
+  EXPECT_EQ(ExtraOf(channels, "FP8 scales, Marlin layout"), Bytes());
+}
+
+// Kimi-K2's packed experts: Marlin drops the parameters of an activation order, FlashInfer doesn't.
+TEST(VllmWeights, FlashInferKeepsTheOrderOfPackedExperts) {
+  VllmContext c("kimi-k2+int4-experts");
+  c.gpu().capability = 100;
+  c.context.sizes.tp = 4;
+  c.context.sizes.expert_parallel = true;
+  c.Resolve();
+  EXPECT_EQ(ExtraOf(c, "activation order of packed experts"), Bytes());
+  c.context.settings.moe_backend = "flashinfer_trtllm";
+  c.Resolve();
+  EXPECT_EQ(ExtraOf(c, "activation order of packed experts"),
+            Bytes(60LL * 96 * (7168 + 2048) * 2 * 4));
+}
+
+// Qwen2-7B at TP1, as torch's allocator counts it: a public log of v0.10.1.1 printed 14.2488 GiB.
+TEST(VllmWeights, TheAllocatorKeepsRestsOfLargeTensors) {
+  VllmContext c("qwen2-7b");
+  c.Resolve();
+  const StageRange& stage = c.context.stages[0];
+  EXPECT_EQ(vllm::AllocatorRounding(c.context, stage, c.Weights()), Bytes());
+  c.profile().allocator_rounding = true;
+  // Of the projections, o_proj (24.5 MiB) leaves 1.5 MiB, which are split off; qkv (31.5 MiB),
+  // gate_up (259 MiB) and down (129.5 MiB) leave at most 1 MiB; embedding and head 0.5 MiB each.
+  const Bytes rest = vllm::AllocatorRounding(c.context, stage, c.Weights());
+  EXPECT_EQ(rest, Bytes((28 * (512 + 1024 + 512) + 2 * 512) * kKiB));
 }
 
 TEST(VllmWeights, UnquantizedMlaIsAView) {

@@ -1,0 +1,116 @@
+#include "tools/accuracy/cases.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "shardplan/base/file.h"
+#include "shardplan/base/units.h"
+
+namespace shardplan::accuracy {
+namespace {
+
+using nlohmann::json;
+
+constexpr Bytes kLargestFile(4 * kMiB);
+
+Result<json> ReadJson(const std::string& path) {
+  SHARDPLAN_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path, kLargestFile));
+  json value = json::parse(text, nullptr, false);
+  if (value.is_discarded()) return Fail(ErrorCode::kInvalidInput, path, "expected JSON");
+  return value;
+}
+
+// Knobs by the names of their flags.
+Status ReadFlags(const json& flags, const std::string& id, EngineSettings* s) {
+  for (const auto& [name, value] : flags.items()) {
+    if (name == "max_model_len") {
+      s->max_model_len = value.get<int64_t>();
+    } else if (name == "max_num_seqs") {
+      s->max_num_seqs = value.get<int64_t>();
+    } else if (name == "max_num_batched_tokens") {
+      s->max_num_batched_tokens = value.get<int64_t>();
+    } else if (name == "gpu_memory_utilization") {
+      s->gpu_memory_utilization = value.get<double>();
+    } else if (name == "kv_cache_dtype") {
+      s->kv_cache_dtype = value.get<std::string>();
+    } else if (name == "block_size") {
+      s->block_size = value.get<int64_t>();
+    } else if (name == "enforce_eager") {
+      s->enforce_eager = value.get<bool>();
+    } else if (name == "enable_prefix_caching") {
+      s->enable_prefix_caching = value.get<bool>();
+    } else if (name == "language_model_only") {
+      s->language_model_only = value.get<bool>();
+    } else if (name == "mm_encoder_tp_mode") {
+      s->mm_encoder_tp_mode = value.get<std::string>();
+    } else if (name == "moe_backend") {
+      s->moe_backend = value.get<std::string>();
+    } else if (name == "attention_backend") {
+      s->attention_backend = value.get<std::string>();
+    } else {
+      return Fail(ErrorCode::kInvalidInput, id, "unknown flag " + name);
+    }
+  }
+  return {};
+}
+
+std::string TextOrEmpty(const json& row, const char* key) {
+  const auto it = row.find(key);
+  return it == row.end() || it->is_null() ? "" : it->get<std::string>();
+}
+
+Result<Case> ReadCase(const json& row, const std::string& data) {
+  Case c;
+  c.id = row.at("id").get<std::string>();
+  c.model = row.at("model").get<std::string>();
+  c.source = TextOrEmpty(row, "source");
+  c.reason = TextOrEmpty(row, "reason");
+  c.note = TextOrEmpty(row, "note");
+  c.weights_gib = row.at("weights_gib").get<std::vector<double>>();
+  Deployment& d = c.deployment;
+  d.engine = row.at("engine").get<std::string>();
+  d.engine_version = row.at("version").get<std::string>();
+  d.gpu = row.at("gpu").get<std::string>();
+  d.nodes = row.at("nodes").get<int64_t>();
+  d.sizes.tp = row.at("tp").get<int64_t>();
+  d.sizes.pp = row.at("pp").get<int64_t>();
+  d.sizes.dp = row.at("dp").get<int64_t>();
+  d.sizes.expert_parallel = row.at("ep").get<bool>();
+  SHARDPLAN_RETURN_IF_ERROR(ReadFlags(row.at("flags"), c.id, &d.settings));
+  if (row.contains("assume")) {
+    for (const json& text : row.at("assume")) {
+      SHARDPLAN_RETURN_IF_ERROR(ParseAssumption(text.get<std::string>(), &c.assumptions));
+    }
+  }
+  if (static_cast<int64_t>(c.weights_gib.size()) != d.sizes.pp) {
+    return Fail(ErrorCode::kInvalidInput, c.id, "expected one weights_gib a pipeline stage");
+  }
+  SHARDPLAN_ASSIGN_OR_RETURN(json config,
+                             ReadJson(JoinPath(data, row.at("config").get<std::string>())));
+  config.merge_patch(row.at("set"));
+  c.config = config.dump();
+  return c;
+}
+
+}  // namespace
+
+Result<std::vector<Case>> ReadCases(const std::string& data) {
+  const std::string path = JoinPath(data, "cases/observed.jsonl");
+  SHARDPLAN_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path, kLargestFile));
+  std::vector<Case> cases;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::string where = fmt::format("{}, line {}", path, cases.size() + 1);
+    try {
+      SHARDPLAN_ASSIGN_OR_RETURN(Case c, ReadCase(json::parse(line), data));
+      cases.push_back(std::move(c));
+    } catch (const json::exception& error) {
+      return Fail(ErrorCode::kInvalidInput, where, error.what());
+    }
+  }
+  return cases;
+}
+
+}  // namespace shardplan::accuracy
