@@ -41,8 +41,11 @@ Bytes MarlinScales(const std::vector<DeviceParam>& params) {
   for (const DeviceParam& weight : params) {
     if (weight.dtype != DType::kF8E4M3) continue;
     for (const DeviceParam& scale : params) {
-      const bool of_blocks = scale.name == weight.name + "_scale_inv" ||
-                             (scale.name == weight.name + "_scale" && scale.shape.dims.back() > 1);
+      // Of blocks a scale has the weight's dimensions; one a projection or an output has fewer.
+      const bool of_blocks =
+          scale.name == weight.name + "_scale_inv" ||
+          (scale.name == weight.name + "_scale" &&
+           scale.shape.dims.size() == weight.shape.dims.size() && scale.shape.dims.back() > 1);
       if (of_blocks) more += Bytes(weight.bytes.count() / 64) - scale.bytes;
     }
   }
