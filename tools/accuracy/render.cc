@@ -28,8 +28,8 @@ The error is predicted ÷ printed − 1. A figure that is printed to two decimal
 
 No constant is fitted to a row. But some rules were first seen in logs like these: the allocator's
 rounding, Triton's padding of gpt-oss on Hopper, Marlin's scales, the FP8 expert scales that are kept
-twice and the workspace of two MLA backends. Rows that these touch show that a rule holds in several
-start-ups, not that it was known before.
+twice, the activation orders that FlashInfer keeps and the workspace of two MLA backends. Rows that
+these touch show that a rule holds in several start-ups, not that it was known before.
 
 The logs, the flags and the models' numbers are in
 [tests/data/cases](../tests/data/cases/README.md). *Reason* is given for every row further off than
