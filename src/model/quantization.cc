@@ -71,8 +71,10 @@ std::vector<StoredPart> StoredParts(const QuantFormat& f, int64_t o, int64_t i, 
       break;
     case QuantScheme::kFp8Block:
       weight(".weight", DType::kF8E4M3, Shape{o, i});
-      extra(f.compressed_names ? ".weight_scale" : ".weight_scale_inv", f.scale_dtype,
-            Shape{CeilDiv(o, f.block_out), groups});
+      extra(f.short_names        ? ".scale"
+            : f.compressed_names ? ".weight_scale"
+                                 : ".weight_scale_inv",
+            f.scale_dtype, Shape{CeilDiv(o, f.block_out), groups});
       break;
     case QuantScheme::kFp8Tensor:
       weight(".weight", DType::kF8E4M3, Shape{o, i});
@@ -87,6 +89,11 @@ std::vector<StoredPart> StoredParts(const QuantFormat& f, int64_t o, int64_t i, 
       extra(".weight_scale", DType::kU8, Shape{o, groups});
       break;
     case QuantScheme::kMxfp4:
+      if (f.short_names) {
+        weight(".weight", DType::kI8, Shape{o, CeilDiv(i, 2)});
+        extra(".scale", DType::kF8E8M0, Shape{o, groups});
+        break;
+      }
       weight(".weight_packed", DType::kU8, Shape{o, CeilDiv(i, 2)});
       extra(".weight_scale", DType::kU8, Shape{o, groups});
       break;

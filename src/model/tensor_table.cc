@@ -16,6 +16,7 @@ const std::vector<Role>& AllRoles() {
                                           Role::kSharedExpert,
                                           Role::kLatentProjection,
                                           Role::kAttentionResidual,
+                                          Role::kHyperConnection,
                                           Role::kVision,
                                           Role::kProjector,
                                           Role::kDraft,
@@ -47,6 +48,8 @@ std::string_view ToString(Role role) {
       return "latent_projection";
     case Role::kAttentionResidual:
       return "attention_residual";
+    case Role::kHyperConnection:
+      return "hyper_connection";
     case Role::kVision:
       return "vision";
     case Role::kProjector:

@@ -49,8 +49,9 @@ Entry UnprofiledWorkspace(const vllm::Context& c, bool last_stage, const StageRa
                     r.max_num_batched_tokens, heads, a.kda.head_dim, r.max_num_seqs, heads,
                     a.kda.head_dim));
   }
-  if (a.CountKind(AttentionKind::kMla, stage.first, stage.count) > 0) {
-    // Chunked-prefill workspace: min(max(8·L, 4·seqs·block), 65,536) rows of the latent.
+  if (a.CountKind(AttentionKind::kMla, stage.first, stage.count) > 0 && a.indexer.heads == 0) {
+    // Chunked-prefill workspace: min(max(8·L, 4·seqs·block), 65,536) rows of the latent. Sparse
+    // attention has none.
     const int64_t wanted = std::max(8 * r.max_model_len, 4 * r.max_num_seqs * r.block_size);
     const int64_t rows = RoundUp(std::min<int64_t>(wanted, 65'536), r.block_size);
     add(Range(Bytes(rows * a.mla.latent_width() * 2)), "MLA chunked-prefill workspace",

@@ -12,6 +12,11 @@ constexpr const char* kPerProjection = "one a projection";
 constexpr const char* kZeroPoints = "zero points";
 constexpr const char* kPermutation = "the order of the inputs";
 
+// Block scales are kept in F32, whatever the file has; only DeepSeek-V4's stay as they are.
+DType BlockScale(const QuantFormat& format) {
+  return format.short_names ? format.scale_dtype : DType::kF32;
+}
+
 }  // namespace
 
 std::vector<CreatedPart> CreatedLinear(const QuantFormat& f, const LocalLinear& l) {
@@ -29,7 +34,7 @@ std::vector<CreatedPart> CreatedLinear(const QuantFormat& f, const LocalLinear& 
       int64_t scale_rows = 0;  // a block never spans two projections
       for (const int64_t rows : l.members) scale_rows += CeilDiv(rows, f.block_out);
       add(".weight", DType::kF8E4M3, Shape{l.rows, l.in});
-      add(f.compressed_names ? ".weight_scale" : ".weight_scale_inv", DType::kF32,
+      add(f.compressed_names ? ".weight_scale" : ".weight_scale_inv", BlockScale(f),
           Shape{scale_rows, groups}, kPerBlock);
       break;
     }
@@ -122,9 +127,9 @@ std::vector<CreatedPart> CreatedExperts(const QuantFormat& f, const LocalExperts
       break;
     case QuantScheme::kFp8Block: {
       weights(DType::kF8E4M3, 1);
-      add(f.compressed_names ? "w13_weight_scale" : "w13_weight_scale_inv", DType::kF32,
+      add(f.compressed_names ? "w13_weight_scale" : "w13_weight_scale_inv", BlockScale(f),
           Shape{e, x.projections * CeilDiv(n, f.block_out), f.Groups(k)}, kPerBlock);
-      add(f.compressed_names ? "w2_weight_scale" : "w2_weight_scale_inv", DType::kF32,
+      add(f.compressed_names ? "w2_weight_scale" : "w2_weight_scale_inv", BlockScale(f),
           Shape{e, CeilDiv(k, f.block_out), f.Groups(n)}, kPerBlock);
       break;
     }

@@ -128,7 +128,10 @@ void AddTensor(const std::vector<const ModuleRow*>& members, const Architecture&
       first += local.out;
       rule = local.rule;
     }
-    shape.dims[0] = first;
+    shape.dims[0] = RoundUp(first, head.param_row_align);
+    if (shape.dims[0] != first) {
+      rule += fmt::format("; padded to {}", FormatCount(shape.dims[0]));
+    }
   }
   out->push_back(MakeParam(head.param, head.device_dtype, std::move(shape), head, rule));
 }

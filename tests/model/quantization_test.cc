@@ -50,6 +50,17 @@ TEST(StoredParts, FourBitFloats) {
                    ".weight_global_scale F32 [1]", ".input_global_scale F32 [1]"}));
 }
 
+TEST(StoredParts, DeepseekV4sOwnNames) {
+  QuantFormat fp8 = {QuantScheme::kFp8Block, 128, 128};
+  fp8.short_names = true;
+  fp8.scale_dtype = DType::kF8E8M0;
+  EXPECT_EQ(Listed(fp8, 1024, 4096),
+            (Lines{".weight F8_E4M3 [1024, 4096] *", ".scale F8_E8M0 [8, 32]"}));
+  QuantFormat fp4 = {QuantScheme::kMxfp4, 1, 32};
+  fp4.short_names = true;
+  EXPECT_EQ(Listed(fp4, 8, 64), (Lines{".weight I8 [8, 32] *", ".scale F8_E8M0 [8, 2]"}));
+}
+
 TEST(StoredParts, Integers) {
   QuantFormat awq = {QuantScheme::kAwq, 1, 64};
   awq.zero_points = true;

@@ -129,7 +129,7 @@ TEST(Roles, HaveNames) {
     for (const std::string_view other : names) EXPECT_NE(ToString(role), other);
     names.push_back(ToString(role));
   }
-  EXPECT_EQ(names.size(), 15u);
+  EXPECT_EQ(names.size(), 16u);
   EXPECT_EQ(ToString(QuantScheme::kFp8Block), "fp8_block");
 }
 

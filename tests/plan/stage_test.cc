@@ -57,6 +57,20 @@ TEST_F(StageTest, WeightsAreWhatIsLeftAfterOffload) {
   EXPECT_NEAR(InGiB(e.resident).value(), 65.546, 0.001);
 }
 
+TEST_F(StageTest, SparseAttentionHasNoChunkedPrefillWorkspace) {
+  const auto names = [&](const std::string& model) {
+    Deployment d;
+    d.gpu = "h200-141";
+    d.sizes.tp = 8;
+    std::string all;
+    for (const Entry& entry : Run(model, d, 0).entries) all += entry.source;
+    return all;
+  };
+  constexpr const char* kWorkspace = "MLA chunked-prefill workspace";
+  EXPECT_NE(names("deepseek-v3").find(kWorkspace), std::string::npos);
+  EXPECT_EQ(names("deepseek-ai__DeepSeek-V3.2").find(kWorkspace), std::string::npos);
+}
+
 TEST_F(StageTest, WorkspaceOutsideTheBudgetGrowsWithSequences) {
   Deployment d = PublishedKimiK3();
   const Bytes one = Outside(Run("kimi-k3", d, 0), Account::kWorkspace);

@@ -57,6 +57,27 @@ std::vector<Case> Cases() {
   };
 }
 
+// Block scales become F32, but for DeepSeek-V4's.
+TEST(CreatedLinear, BlockScalesOnTheCard) {
+  QuantFormat format = {QuantScheme::kFp8Block, 32, 64};
+  LocalLinear linear;
+  linear.members = {64};
+  linear.rows = 64;
+  linear.in = linear.whole_in = 256;
+  for (const bool v4 : {false, true}) {
+    format.short_names = v4;
+    format.scale_dtype = v4 ? DType::kF8E8M0 : DType::kBF16;
+    const DType kept = v4 ? DType::kF8E8M0 : DType::kF32;
+    EXPECT_EQ(CreatedLinear(format, linear).back().dtype, kept);
+    EXPECT_EQ(CreatedLinear(format, linear).back().suffix, ".weight_scale_inv");
+    LocalExperts experts;
+    experts.experts = 2;
+    experts.intermediate = 64;
+    experts.width = 64;
+    EXPECT_EQ(CreatedExperts(format, experts).back().dtype, kept);
+  }
+}
+
 TEST(CreatedLinear, BitsOfWeightsAndBytesOfScales) {
   for (const Case& c : Cases()) {
     SCOPED_TRACE(std::string(ToString(c.format.scheme)));

@@ -10,6 +10,8 @@ namespace {
 
 using testing_support::Build;
 using testing_support::TinyDeepseek;
+using testing_support::TinyDeepseekSparse;
+using testing_support::TinyDeepseekV4;
 using testing_support::TinyDense;
 using testing_support::TinyKimiK3;
 using testing_support::TinyNemotronH;
@@ -73,6 +75,43 @@ TEST(DeviceWeights, GroupsOfAStateSplitAsKvHeadsDo) {
   // Nothing is gated: w13 is the up projection alone.
   EXPECT_EQ(Find(w.layer(1).params, "mixer.experts.routed_experts.w13_weight")->shape,
             (Shape{12, 3, 16}));
+}
+
+// FP8 with scales in the file, one plain parameter with its neighbour on the card.
+TEST(DeviceWeights, SomeLinearsAreCreatedPlain) {
+  const ModelSpec spec = Build(TinyDeepseekSparse());
+  ShardingRules rules = Rules(2);
+  rules.expert_intermediate = 16;
+  rules.expert_width = 32;
+  rules.local_experts = 10;
+  const DeviceWeights w = ComputeDeviceWeights(spec.arch, spec.table, rules);
+  const std::string name = "self_attn.indexer.wk_weights_proj.weight";
+  const DeviceParam* key = Find(w.layer(0).params, name);
+  ASSERT_NE(key, nullptr);
+  EXPECT_EQ(key->shape, (Shape{8 + 4, 32}));
+  EXPECT_EQ(key->dtype, DType::kBF16);
+  EXPECT_EQ(Find(w.layer(0).params, name + "_scale_inv"), nullptr);
+  // A layer that shares the choice of another has no indexer at all.
+  EXPECT_EQ(Find(w.layer(2).params, name), nullptr);
+}
+
+TEST(DeviceWeights, SinksArePaddedAndE8m0ScalesStay) {
+  const ModelSpec spec = Build(TinyDeepseekV4());
+  ShardingRules rules = Rules(4);
+  rules.expert_intermediate = 32;
+  rules.expert_width = 32;
+  rules.local_experts = 6;
+  const DeviceWeights w = ComputeDeviceWeights(spec.arch, spec.table, rules);
+  const std::vector<DeviceParam>& params = w.layer(0).params;
+  const DeviceParam* sink = Find(params, "attn.attn_sink");
+  ASSERT_NE(sink, nullptr);
+  EXPECT_EQ(sink->shape, (Shape{64}));
+  EXPECT_EQ(sink->rule, "output ÷ TP 4; padded to 64");
+  const DeviceParam* scale = Find(params, "attn.wo_b.weight_scale_inv");
+  EXPECT_EQ(scale->shape, (Shape{8, 2}));
+  EXPECT_EQ(scale->dtype, DType::kF8E8M0);
+  EXPECT_EQ(Find(params, "ffn.gate.tid2eid")->dtype, DType::kI32);
+  EXPECT_EQ(Find(params, "ffn.experts.routed_experts.w13_weight")->shape, (Shape{6, 64, 16}));
 }
 
 TEST(DeviceWeights, LayersOfAKindShareAClass) {

@@ -159,9 +159,13 @@ std::map<Role, int64_t> Computed(const ModelSpec& spec, const World& world, cons
   if (seat.stage == 0) add(weights.first_stage, 1);
   if (seat.stage + 1 == world.sizes.pp) add(weights.last_stage, 1);
   add(weights.every_stage, 1);
+  // DeepSeek-V4 has a sink for 64 heads at least.
+  const int64_t sinks = spec.arch.compress_ratio.empty() ? 0 : range.count;
+  const int64_t heads = spec.arch.heads / world.sizes.tp;
+  if (sinks > 0) elements[Role::kAttention] -= sinks * (RoundUp(heads, 64) - heads);
   // Kimi-K3's fused projection is padded to 16 rows.
   const int64_t kda = spec.arch.CountKind(AttentionKind::kKda, range.first, range.count);
-  if (kda > 0) {
+  if (kda > 0 && spec.arch.family == "kimi-k3") {
     const int64_t rows = 4 * spec.arch.kda.width() / world.sizes.tp + spec.arch.kda.head_dim +
                          spec.arch.kda.heads / world.sizes.tp;
     elements[Role::kLinearAttention] -= kda * (RoundUp(rows, 16) - rows) * spec.arch.hidden;
@@ -240,6 +244,16 @@ TEST(SmallWorlds, DenseInFp8Blocks) {
   CheckEveryLayout(config);
 }
 TEST(SmallWorlds, DeepseekV3) { CheckEveryLayout(testing_support::TinyDeepseek()); }
+TEST(SmallWorlds, DeepseekV32) { CheckEveryLayout(testing_support::TinyDeepseekSparse()); }
+TEST(SmallWorlds, DeepseekV4) { CheckEveryLayout(testing_support::TinyDeepseekV4()); }
+TEST(SmallWorlds, GlmMoeDsa) {
+  nlohmann::json config = testing_support::TinyDeepseekSparse();
+  config["architectures"] = {"GlmMoeDsaForCausalLM"};
+  config.erase("quantization_config");
+  CheckEveryLayout(config);
+}
+TEST(SmallWorlds, KimiK25) { CheckEveryLayout(testing_support::TinyKimiK25()); }
+TEST(SmallWorlds, KimiLinear) { CheckEveryLayout(testing_support::TinyKimiLinear()); }
 
 TEST(SmallWorlds, BailingMoe) { CheckEveryLayout(testing_support::TinyBailingMoe()); }
 TEST(SmallWorlds, Dots1) { CheckEveryLayout(testing_support::TinyDots1()); }

@@ -9,8 +9,8 @@
 
 #include "shardplan/base/file.h"
 #include "shardplan/model/family.h"
-#include "support/quantized_configs.h"
 #include "support/literal_configs.h"
+#include "support/quantized_configs.h"
 
 namespace shardplan::testing_support {
 

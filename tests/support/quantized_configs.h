@@ -68,6 +68,11 @@ inline nlohmann::json QuantizationOf(const std::string& suffix) {
     return ModelOpt("NVFP4", {"lm_head", "*.self_attn*", "*.block_sparse_moe.gate"});
   }
   if (suffix == "int4-experts") return Int4Experts();
+  if (suffix == "nvfp4-routed") {  // nvidia/Kimi-K2.6-NVFP4
+    return ModelOpt("NVFP4",
+                    {"language_model.lm_head", "language_model.model.layers.0*",
+                     "*.mlp.shared_experts*", "*.self_attn*", "vision_tower*", "mm_projector*"});
+  }
   if (suffix == "modelopt-fp8") return ModelOpt("FP8", {"lm_head"});
   if (suffix == "awq") return Awq(true);
   if (suffix == "awq-symmetric") return Awq(false);

@@ -39,6 +39,49 @@ inline nlohmann::json TinyDeepseek() {
           {"quantization_config", {{"quant_method", "fp8"}, {"weight_block_size", {4, 4}}}}};
 }
 
+// An indexer on three of five layers.
+inline nlohmann::json TinyDeepseekSparse() {
+  nlohmann::json config = TinyDeepseek();
+  config["architectures"] = {"DeepseekV32ForCausalLM"};
+  config.update({{"index_n_heads", 4},
+                 {"index_head_dim", 8},
+                 {"index_topk", 16},
+                 {"indexer_types", {"full", "full", "shared", "shared", "full"}}});
+  return config;
+}
+
+// Every kind of layer: a window alone, entries of four tokens and of 128; two that route by token.
+inline nlohmann::json TinyDeepseekV4() {
+  return {{"architectures", {"DeepseekV4ForCausalLM"}},
+          {"model_type", "deepseek_v4"},
+          {"hidden_size", 32},
+          {"moe_intermediate_size", 128},
+          {"num_hidden_layers", 5},
+          {"num_nextn_predict_layers", 1},
+          {"num_attention_heads", 8},
+          {"num_key_value_heads", 1},
+          {"head_dim", 8},
+          {"qk_rope_head_dim", 4},
+          {"q_lora_rank", 12},
+          {"o_lora_rank", 16},
+          {"o_groups", 2},
+          {"index_n_heads", 4},
+          {"index_head_dim", 8},
+          {"index_topk", 16},
+          {"hc_mult", 2},
+          {"compress_ratios", {0, 4, 128, 4, 0, 0}},
+          {"sliding_window", 16},
+          {"num_hash_layers", 2},
+          {"n_routed_experts", 6},
+          {"num_experts_per_tok", 2},
+          {"n_shared_experts", 1},
+          {"vocab_size", 130},
+          {"max_position_embeddings", 4096},
+          {"torch_dtype", "bfloat16"},
+          {"expert_dtype", "fp4"},
+          {"quantization_config", {{"quant_method", "fp8"}, {"weight_block_size", {4, 4}}}}};
+}
+
 // Ends of the stack on every stage, per-head norms, no shared expert.
 inline nlohmann::json TinyQwen3Moe() {
   nlohmann::json config = DenseConfig("Qwen3MoeForCausalLM", 32, 64, 5, 8, 2, 130);
@@ -116,6 +159,47 @@ inline nlohmann::json TinyKimiK3() {
       {"mm_hidden_size", 16},      {"text_hidden_size", 64},     {"init_pos_emb_height", 4},
       {"init_pos_emb_width", 4},   {"init_pos_emb_time", 4}};
   return {{"architectures", {"KimiK3ForConditionalGeneration"}},
+          {"text_config", text},
+          {"vision_config", vision}};
+}
+
+// Plain queries, a low-rank gate, experts of the model's width.
+inline nlohmann::json TinyKimiLinear() {
+  nlohmann::json linear = {{"num_heads", 8},
+                           {"head_dim", 4},
+                           {"short_conv_kernel_size", 4},
+                           {"full_attn_layers", {3, 5}},
+                           {"kda_layers", {1, 2, 4}}};
+  return {{"architectures", {"KimiLinearForCausalLM"}},
+          {"hidden_size", 32},
+          {"intermediate_size", 48},
+          {"moe_intermediate_size", 24},
+          {"num_hidden_layers", 5},
+          {"num_attention_heads", 8},
+          {"num_key_value_heads", 8},
+          {"kv_lora_rank", 16},
+          {"qk_nope_head_dim", 8},
+          {"qk_rope_head_dim", 4},
+          {"v_head_dim", 8},
+          {"mla_use_nope", true},
+          {"num_experts", 12},
+          {"num_experts_per_token", 2},
+          {"num_shared_experts", 1},
+          {"first_k_dense_replace", 1},
+          {"vocab_size", 130},
+          {"model_max_length", 4096},
+          {"dtype", "bfloat16"},
+          {"linear_attn_config", linear}};
+}
+
+// DeepSeek's language model behind a tower whose linears have biases.
+inline nlohmann::json TinyKimiK25() {
+  nlohmann::json text = TinyDeepseek();
+  text.erase("quantization_config");
+  text["num_nextn_predict_layers"] = 0;
+  nlohmann::json vision = TinyKimiK3()["vision_config"];
+  vision["text_hidden_size"] = 32;
+  return {{"architectures", {"KimiK25ForConditionalGeneration"}},
           {"text_config", text},
           {"vision_config", vision}};
 }

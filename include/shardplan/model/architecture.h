@@ -36,6 +36,8 @@ struct Rotary {
   bool yarn = false;
   // Of a second table, where local and global layers rotate differently; 0: one table.
   int64_t other_dim = 0;
+  // Of this size, side by side: an indexer that pairs its channels in another order has its own.
+  int64_t tables = 1;
 };
 
 struct MlaShape {
@@ -154,6 +156,7 @@ struct Architecture {
   // DeepSeek-V4: tokens that one latent of a layer stands for, beside a window of `window` tokens;
   // 0: the window alone. One entry per layer; empty: no compression.
   std::vector<int64_t> compress_ratio;
+  int64_t residual_streams = 1;  // hyper-connections keep several (DeepSeek-V4: 4)
 
   MoeShape moe;
   VisionShape vision;

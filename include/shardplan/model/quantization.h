@@ -41,6 +41,8 @@ struct QuantFormat {
   DType scale_dtype = DType::kF32;  // of the scales in the file
   // compressed-tensors' own names for NVFP4: weight_packed, weight_global_scale.
   bool compressed_names = false;
+  // DeepSeek-V4's own names, ".weight" (I8 for FP4) and ".scale"; the engine keeps its E8M0 scales.
+  bool short_names = false;
 
   bool operator==(const QuantFormat&) const = default;
   bool plain() const { return scheme == QuantScheme::kPlain; }

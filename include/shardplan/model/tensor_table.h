@@ -28,6 +28,7 @@ enum class Role {
   kSharedExpert,
   kLatentProjection,   // into and out of the width that routed experts see
   kAttentionResidual,  // norms and projections of attention residuals
+  kHyperConnection,    // what mixes the residual streams of hyper-connections
   kVision,
   kProjector,
   kDraft,     // multi-token-prediction layers

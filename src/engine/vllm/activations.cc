@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/vllm/sparse_attention.h"
 #include "engine/vllm/weights.h"
 #include "shardplan/base/units.h"
 
@@ -22,8 +23,9 @@ class PeakModel {
         s_(std::min(r_.max_num_seqs, r_.max_num_batched_tokens)),
         tp_(context.sizes.tp),
         h_(2 * t_ * a_.hidden) {
-    residual_ = h_;
-    outer_ = r_.compiled ? 0 : h_;  // eager Python keeps the caller's reference to the last output
+    residual_ = h_ * a_.residual_streams;
+    // Eager Python keeps the caller's reference to the last output.
+    outer_ = r_.compiled ? 0 : h_ * a_.residual_streams;
     if (a_.attn_res_block > 0 && HasBlockWriter()) residual_ = 2 * h_;
   }
 
@@ -160,7 +162,8 @@ class PeakModel {
       out = 2 * t_ * heads * a_.v_head_dim;
       in = 2 * (q + kv) + out;
     }
-    return std::max(h_ + in, out + h_ * (tp_ > 1 ? 2 : 1) + (r_.compiled ? 0 : h_));
+    return SparseAttentionPhase(
+        c_, std::max(h_ + in, out + h_ * (tp_ > 1 ? 2 : 1) + (r_.compiled ? 0 : h_)));
   }
 
   // The two intermediate buffers of one fused-MoE call, per backend
@@ -197,7 +200,9 @@ class PeakModel {
     // (v1/worker/workspace.py, from v0.12).
     const bool managed = backend == "triton" || backend == "deep_gemm" || backend == "cutlass" ||
                          backend == "marlin" || backend == "humming";
-    workspace_ = managed ? ws : 0;
+    const int64_t sparse = SparseWorkspace(c_);
+    workspace_ = std::max(managed ? ws : 0, sparse);
+    const int64_t held = managed ? workspace_ : ws + sparse;
     const int64_t router = 4 * t_ * a_.moe.experts + 12 * t_ * a_.moe.top_k;
     const int64_t shared = a_.moe.shared_intermediate > 0 ? h_ : 0;
     const int64_t latent = a_.moe.latent > 0 ? 2 * t_ * k : 0;
@@ -207,7 +212,7 @@ class PeakModel {
                            (backend == "triton" || backend == "deep_gemm" || backend == "cutlass");
     const int64_t quant = quantizes ? (tokens * k + tokens * a_.moe.top_k * n) * 33 / 32 : 0;
     const int64_t body = h_ + latent + router + shared + routed_out;
-    Add("moe", residual_ + outer_ + body + quant + ws, "--max-num-batched-tokens");
+    Add("moe", residual_ + outer_ + body + quant + held, "--max-num-batched-tokens");
     Add("moe_combine", residual_ + outer_ + body + latent + (tp_ > 1 ? h_ : 0) + workspace_,
         "--max-num-batched-tokens");
   }

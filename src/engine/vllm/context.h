@@ -58,6 +58,10 @@ struct Context {
   bool tp_spans_nodes = false;
 };
 
+// Kimi-Linear and Kimi-K3 are one class in vLLM (vllm/models/kimi_k3): its paddings and its
+// sequence parallelism are theirs alone.
+inline bool IsKimiClass(const Architecture& arch) { return arch.kda.heads > 0; }
+
 // Fills in every default for this version, card and model, and lists those that were not given.
 // Fails with kUsage for values vLLM would not accept (a utilization above one, an unknown dtype).
 Result<Resolved> ResolveSettings(const Context& context, std::vector<OptionValue>* defaults,

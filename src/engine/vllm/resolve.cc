@@ -183,12 +183,13 @@ Result<Resolved> ResolveSettings(const Context& c, std::vector<OptionValue>* def
   }
   r.vision_sharded = r.vision_on_device && encoder == "weights" && c.sizes.tp > 1 &&
                      c.arch->vision.heads % c.sizes.tp == 0;
-  // Sequence-parallel MoE keeps shared experts whole on every rank; Kimi-K3 only without PP.
+  // Sequence-parallel MoE keeps shared experts whole on every rank; Kimi's class only without PP.
   // Source: vllm/config/parallel.py:use_sequence_parallel_moe (d29f7f5c).
   r.replicate_shared = c.sizes.expert_parallel && c.sizes.tp > 1 && c.sizes.dp > 1 &&
-                       (c.arch->family != "kimi-k3" || c.sizes.pp == 1);
-  // Kimi-K3 runs breakable graphs with compilation off: eager Python even with graphs on.
-  r.compiled = !s.enforce_eager && c.arch->attn_res_block == 0;
+                       (!IsKimiClass(*c.arch) || c.sizes.pp == 1);
+  // Kimi's class and DeepSeek-V4 run breakable graphs with compilation off: eager Python even with
+  // graphs on.
+  r.compiled = !s.enforce_eager && !IsKimiClass(*c.arch) && c.arch->compress_ratio.empty();
   if (!s.enforce_eager) {
     const int64_t cap = Is10x(c.gpu->capability) ? c.profile->capture_cap_sm10x : 512;
     r.capture_sizes = CaptureSizes(r.max_num_seqs, r.max_num_batched_tokens, cap);

@@ -30,6 +30,15 @@ int64_t LayersWithMoe(const Architecture& arch, const StageRange& stage) {
   return count;
 }
 
+// DeepSeek-V4 has one table for layers that keep a window only and one for those that compress.
+// Source: vllm/models/deepseek_v4/common/rope.py (d29f7f5c).
+int64_t RotaryTables(const Architecture& arch, const StageRange& stage) {
+  if (arch.compress_ratio.empty()) return arch.rotary.tables;
+  const auto begin = arch.compress_ratio.begin() + stage.first;
+  const int64_t plain = std::count(begin, begin + stage.count, 0);
+  return (plain > 0 ? 1 : 0) + (plain < stage.count ? 1 : 0);
+}
+
 bool HasFusedDecode(int capability) {
   return capability == 90 || (capability >= 100 && capability <= 121);
 }
@@ -100,11 +109,11 @@ ExpertPadding PadExpert(const Context& c) {
   p.whole = c.arch->moe.intermediate;
   p.unpadded = c.sizes.expert_parallel ? p.whole : p.whole / c.sizes.expert_ranks();
   p.model_rule = p.unpadded;
-  // Kimi-K3 raises a slice below 256 to 256 (common/moe_padding.py); the older rule looked at the
-  // TP size alone.
+  // Kimi's class raises a slice below 256 to 256 (vllm/models/kimi_k3/common/moe_padding.py); the
+  // older rule looked at the TP size alone.
   const int64_t over =
       c.profile->expert_padding_over == PaddingOver::kTp ? c.sizes.tp : c.sizes.expert_ranks();
-  if (c.arch->family == "kimi-k3" && !c.sizes.expert_parallel && over > 1 &&
+  if (IsKimiClass(*c.arch) && !c.sizes.expert_parallel && over > 1 &&
       p.whole / over < c.profile->expert_padding_min) {
     p.model_rule = c.profile->expert_padding_min * over / c.sizes.expert_ranks();
   }
@@ -145,14 +154,22 @@ std::vector<ExtraBytes> Buffers(const Context& c, const StageRange& stage, int64
   if (a.rotary.dim > 0) {
     // Positions are the model's, not the window's; YaRN keeps its table in fp32.
     const int64_t element = a.rotary.yarn ? 4 : BitsOf(c.resolved.dtype) / 8;
-    const int64_t dim = a.rotary.dim + a.rotary.other_dim;
+    const int64_t dim = RotaryTables(a, stage) * a.rotary.dim + a.rotary.other_dim;
     add("rotary_emb.cos_sin_cache", a.rotary.positions * dim * element,
         fmt::format("{} positions × {} × {} B, shared by the layers",
                     FormatCount(a.rotary.positions), dim, element),
         "public start-up logs count it as weights (v0.10 to v0.31)");
   }
+  if (a.indexer.heads > 0) {
+    // Made with the model on every stage, for all indexers of it.
+    add("indexer.topk_indices_buffer", c.resolved.max_num_batched_tokens * a.indexer.top_k * 4,
+        fmt::format("{} batched tokens × {} chosen keys × int32",
+                    FormatCount(c.resolved.max_num_batched_tokens), a.indexer.top_k),
+        "vllm/models/deepseek_v32, deepseek_v4 (d29f7f5c)");
+  }
   const int64_t kda = a.CountKind(AttentionKind::kKda, stage.first, stage.count);
-  if (kda > 0 && c.resolved.dtype == DType::kBF16 && HasFusedDecode(c.gpu->capability)) {
+  if (a.family == "kimi-k3" && kda > 0 && c.resolved.dtype == DType::kBF16 &&
+      HasFusedDecode(c.gpu->capability)) {
     const int64_t width = a.kda.width() / c.sizes.tp;
     add("self_attn.decode_conv1d_weight", kda * 3 * width * a.kda.conv_kernel * 4,
         fmt::format("{} KDA layers: the convolution weights once more, for the fused decode kernel",
@@ -162,12 +179,13 @@ std::vector<ExtraBytes> Buffers(const Context& c, const StageRange& stage, int64
         fmt::format("{} KDA layers × {} × 4 B", kda, a.kda.head_dim),
         "vllm/models/kimi_k3/nvidia/kda.py (d29f7f5c)");
   }
-  // q, k, v and probability scales of each attention layer; Kimi-K3 keeps a constant one besides.
+  // q, k, v and probability scales of each attention layer; Kimi's class keeps a constant one
+  // besides, DeepSeek-V4's none at all.
   int64_t attention = 0;
-  for (int64_t layer = stage.first; layer < stage.end(); ++layer) {
+  for (int64_t layer = stage.first; layer < stage.end() && a.compress_ratio.empty(); ++layer) {
     attention += KeepsTokens(a.attention[static_cast<size_t>(layer)]);
   }
-  const int64_t scales = a.family == "kimi-k3" ? 5 : 4;
+  const int64_t scales = IsKimiClass(a) ? 5 : 4;
   add("attention scales", attention * scales * 4,
       fmt::format("{} attention layers × {} × 4 B", attention, scales),
       "vllm/model_executor/layers/attention (d29f7f5c)");

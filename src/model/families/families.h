@@ -13,6 +13,11 @@ namespace shardplan::families {
 // One entry point per file; registered in family.cc.
 Result<ModelSpec> BuildKimiK3(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildDeepseekV3(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildDeepseekV32(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildDeepseekV4(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildGlmMoeDsa(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildKimiK25(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildKimiLinear(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildGlm4Moe(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildGptOss(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildMinimaxM2(ConfigReader& config, const Assumptions& assumptions);

@@ -31,17 +31,22 @@ std::optional<ModelSpec> FamilyOf(const std::string& name) {
   static const std::map<std::string, std::string> examples = {
       {"XiaomiMiMo__MiMo-V2-Flash", "mimo-v2-flash"},
       {"ai21labs__AI21-Jamba2-Mini", "jamba2-mini"},
+      {"deepseek-ai__DeepSeek-V3.2", "deepseek-ai__DeepSeek-V3.2"},
+      {"deepseek-ai__DeepSeek-V4-Flash", "deepseek-ai__DeepSeek-V4-Flash"},
+      {"deepseek-ai__DeepSeek-V4-Pro", "deepseek-ai__DeepSeek-V4-Pro"},
       {"google__gemma-2-27b", "gemma-2-27b"},
       {"google__gemma-3-27b-it", "gemma-3-27b"},
       {"meta-llama__Llama-3.1-8B-Instruct", "llama-3.1-8b"},
       {"meta-llama__Llama-4-Maverick-17B-128E-Instruct", "llama-4-maverick"},
       {"meta-llama__Llama-4-Scout-17B-16E-Instruct", "llama-4-scout"},
       {"mistralai__Mistral-Large-Instruct-2407", "mistral-large"},
+      {"moonshotai__Kimi-Linear-48B-A3B", "moonshotai__Kimi-Linear-48B-A3B"},
       {"nvidia__NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "nemotron-3-nano"},
       {"nvidia__NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16", "nemotron-3-ultra"},
       {"nvidia__Nemotron-H-56B-Base-8K", "nemotron-h-56b"},
       {"openai__gpt-oss-120b", "openai__gpt-oss-120b"},
       {"openai__gpt-oss-20b", "openai__gpt-oss-20b"},
+      {"zai-org__GLM-5", "zai-org__GLM-5"},
   };
   const auto it = examples.find(name);
   if (it == examples.end()) return std::nullopt;

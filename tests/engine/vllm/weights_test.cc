@@ -31,6 +31,8 @@ const std::map<std::string, int>& GoldenRows() {
       {"kimi-k3", 76},
       {"deepseek-v3", 19},
       {"deepseek-ai__DeepSeek-V2-Lite", 7},
+      {"deepseek-ai__DeepSeek-V3.2", 23},
+      {"deepseek-ai__DeepSeek-V4-Flash", 13},
       {"kimi-k2", 8},
       {"dense-70b", 15},
       {"Qwen__Qwen3-32B", 10},
@@ -41,7 +43,10 @@ const std::map<std::string, int>& GoldenRows() {
       {"Qwen__Qwen3-30B-A3B-FP8", 6},
       {"Qwen__Qwen3-Coder-480B-A35B-Instruct", 7},
       {"mistralai__Mixtral-8x7B-v0.1", 17},
+      {"moonshotai__Kimi-K2.5+nvfp4-routed", 9},
+      {"moonshotai__Kimi-Linear-48B-A3B", 20},
       {"zai-org__GLM-4.7", 18},
+      {"zai-org__GLM-5", 6},
       {"zai-org__GLM-4.5-Air", 22},
       {"MiniMaxAI__MiniMax-M2.5", 12},
       {"MiniMaxAI__MiniMax-M2.7", 6},
@@ -202,6 +207,56 @@ TEST(VllmWeights, BuffersOfModelsWhoseLayersDiffer) {
   EXPECT_EQ(buffers("llama-4-maverick"), 1048576LL * 128 * 2 + 48 * 16);
   EXPECT_EQ(buffers("nemotron-3-nano"), 6 * 16);
   EXPECT_EQ(buffers("jamba2-mini"), 4 * 16);
+}
+
+const vllm::ExtraBytes* FindExtra(const std::vector<vllm::ExtraBytes>& extras,
+                                  const std::string& name) {
+  for (const vllm::ExtraBytes& extra : extras) {
+    if (extra.name == name) return &extra;
+  }
+  return nullptr;
+}
+
+// What vLLM registers for Kimi-Linear (golden rows w0475 and w0478): no second copies, no rotary
+// table; expert maps with expert parallelism.
+TEST(VllmWeights, KimiLinearBuffers) {
+  VllmContext c("moonshotai__Kimi-Linear-48B-A3B");
+  const auto sum = [&] {
+    c.Resolve();
+    int64_t bytes = 0;
+    for (const auto& extra : vllm::Buffers(c.context, c.context.stages[0], 256)) {
+      bytes += extra.bytes.count();
+    }
+    return bytes;
+  };
+  EXPECT_EQ(sum(), 140);
+  c.context.sizes.tp = 4;
+  c.context.sizes.expert_parallel = true;
+  EXPECT_EQ(sum(), 26'764);
+}
+
+// DeepSeek-V4 keeps a table for layers with a window alone and one for those that compress, in
+// fp32 (golden rows w0535 and w0543), and no attention scales.
+TEST(VllmWeights, DeepseekV4RotaryTables) {
+  VllmContext c("deepseek-ai__DeepSeek-V4-Flash");
+  c.context.sizes.tp = 8;
+  c.context.sizes.pp = 2;
+  c.Resolve();
+  const auto first = vllm::Buffers(c.context, c.context.stages[0], 256);
+  const auto second = vllm::Buffers(c.context, c.context.stages[1], 256);
+  EXPECT_EQ(FindExtra(first, "rotary_emb.cos_sin_cache")->bytes, Bytes(536'870'912));
+  EXPECT_EQ(FindExtra(second, "rotary_emb.cos_sin_cache")->bytes, Bytes(268'435'456));
+  EXPECT_EQ(FindExtra(first, "attention scales"), nullptr);
+  EXPECT_EQ(FindExtra(first, "indexer.topk_indices_buffer")->bytes, Bytes(8192LL * 512 * 4));
+}
+
+TEST(VllmWeights, DeepseekV32KeepsATableForItsIndexer) {
+  VllmContext c("deepseek-ai__DeepSeek-V3.2");
+  c.context.sizes.tp = 8;
+  c.Resolve();
+  const auto buffers = vllm::Buffers(c.context, c.context.stages[0], 256);
+  EXPECT_EQ(FindExtra(buffers, "rotary_emb.cos_sin_cache")->bytes, Bytes(2LL * 163'840 * 64 * 4));
+  EXPECT_EQ(FindExtra(buffers, "attention scales")->bytes, Bytes(61 * 16));
 }
 
 TEST(VllmWeights, DequantizesMlaOnceForFp8) {
