@@ -84,10 +84,23 @@ const std::vector<Family>& Registry() {
        families::BuildNemotronNas},
       {{"phi3", {"Phi3ForCausalLM"}, "Phi-3, Phi-4 (GQA)"}, families::BuildPhi3},
       {{"qwen", {"QWenLMHeadModel"}, "Qwen, the first generation (MHA)"}, families::BuildQwen},
+      {{"qwen3-5",
+        {"Qwen3_5ForCausalLM", "Qwen3_5ForConditionalGeneration", "Qwen3_5MoeForCausalLM",
+         "Qwen3_5MoeForConditionalGeneration"},
+        "Qwen3.5, 3.6, 3.8, dense and MoE (gated delta nets, GQA, MTP, vision tower)"},
+       families::BuildQwen35},
       {{"qwen3-moe",
         {"Qwen3MoeForCausalLM"},
         "Qwen3-30B-A3B, 235B-A22B, Coder-480B-A35B (GQA, MoE, BF16 or FP8 blocks)"},
        families::BuildQwen3Moe},
+      {{"qwen3-next",
+        {"Qwen3NextForCausalLM"},
+        "Qwen3-Next-80B-A3B, Coder-Next (gated delta nets, GQA, MoE, MTP)"},
+       families::BuildQwen3Next},
+      {{"qwen3-vl",
+        {"Qwen3VLForConditionalGeneration", "Qwen3VLMoeForConditionalGeneration"},
+        "Qwen3-VL 2B to 32B, 30B-A3B, 235B-A22B (GQA, MoE, vision tower)"},
+       families::BuildQwen3Vl},
   };
   return registry;
 }
