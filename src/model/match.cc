@@ -345,7 +345,8 @@ Result<MatchReport> MatchHeaders(const TensorTable& table, const Inventory& inve
   return report;
 }
 
-Status MatchIndex(const TensorTable& table, const Inventory& inventory, const std::string& config) {
+Result<std::vector<bool>> MatchIndex(const TensorTable& table, const Inventory& inventory,
+                                     const std::string& config) {
   Matcher matcher(table);
   std::vector<bool> row_present(table.rows.size(), true);
   for (const TensorRecord& record : inventory.index_names) {
@@ -359,7 +360,9 @@ Status MatchIndex(const TensorTable& table, const Inventory& inventory, const st
                   "config and index are of different models");
     }
   }
-  return CheckComplete(matcher, inventory, inventory.index_names, config, &row_present);
+  SHARDPLAN_RETURN_IF_ERROR(
+      CheckComplete(matcher, inventory, inventory.index_names, config, &row_present));
+  return row_present;
 }
 
 }  // namespace shardplan

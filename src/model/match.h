@@ -29,8 +29,9 @@ struct MatchReport {
 Result<MatchReport> MatchHeaders(const TensorTable& table, const Inventory& inventory,
                                  const std::string& config, bool allow_part = false);
 
-// The same for an index whose shards are not there: names only.
-Status MatchIndex(const TensorTable& table, const Inventory& inventory, const std::string& config);
+// The same for an index whose shards are not there: names only. Returns MatchReport::row_present.
+Result<std::vector<bool>> MatchIndex(const TensorTable& table, const Inventory& inventory,
+                                     const std::string& config);
 
 }  // namespace shardplan
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <iterator>
+#include <optional>
 #include <string_view>
 
 #include "model/config_reader.h"
@@ -47,6 +48,20 @@ std::string QuantizationInName(const Inventory& inventory) {
   return "";
 }
 
+// What the names say of routed experts, those of draft layers or the others: true where a layer's
+// are stacked in one tensor, false where each has its own, nothing where there are no such names.
+std::optional<bool> StacksExperts(const Inventory& inventory, bool draft) {
+  constexpr std::string_view kExperts = ".experts.";
+  for (const std::string& pattern : inventory.patterns) {
+    const size_t at = pattern.find(kExperts);
+    if (at == std::string::npos || pattern.starts_with("mtp.") != draft) continue;
+    const std::string_view rest = std::string_view(pattern).substr(at + kExperts.size());
+    if (rest.starts_with("{}.")) return false;
+    if (rest.starts_with("gate_up_proj") || rest.starts_with("down_proj")) return true;
+  }
+  return std::nullopt;
+}
+
 void DropAbsentRows(const std::vector<bool>& present, const Architecture& arch, Model* model) {
   std::vector<ModuleRow> kept;
   bool draft_absent = false;
@@ -59,7 +74,7 @@ void DropAbsentRows(const std::vector<bool>& present, const Architecture& arch, 
     }
   }
   model->table.rows = std::move(kept);
-  if (draft_absent) {
+  if (draft_absent && arch.mtp_layers > 0) {
     model->findings.push_back(
         {"model.mtp_absent", Severity::kNote, "num_nextn_predict_layers",
          fmt::format("the config announces {} multi-token-prediction layer(s), the checkpoint "
@@ -87,9 +102,14 @@ Result<Model> LoadModel(const std::string& path, const Assumptions& assumptions,
   const std::string config = Printable(inventory.config_path);
   SHARDPLAN_ASSIGN_OR_RETURN(const std::string sidecar,
                              ReadQuantSidecar(inventory.quant_config_path));
+  Assumptions known = assumptions;
+  if (!known.stacked_experts) known.stacked_experts = StacksExperts(inventory, /*draft=*/false);
+  if (!known.stacked_draft_experts) {
+    known.stacked_draft_experts = StacksExperts(inventory, /*draft=*/true);
+  }
   SHARDPLAN_ASSIGN_OR_RETURN(
       ModelSpec spec,
-      BuildModelSpec(text, config, assumptions, sidecar, Printable(inventory.quant_config_path)));
+      BuildModelSpec(text, config, known, sidecar, Printable(inventory.quant_config_path)));
   model.arch = std::move(spec.arch);
   model.table = std::move(spec.table);
   model.findings = std::move(spec.findings);
@@ -121,7 +141,9 @@ Result<Model> LoadModel(const std::string& path, const Assumptions& assumptions,
       }
     } else {
       if (inventory.has_index) {
-        SHARDPLAN_RETURN_IF_ERROR(MatchIndex(model.table, inventory, config));
+        SHARDPLAN_ASSIGN_OR_RETURN(const std::vector<bool> present,
+                                   MatchIndex(model.table, inventory, config));
+        DropAbsentRows(present, model.arch, &model);
       }
       model.totals = Totals(model.table);
       model.contents = ContentsOf(model.table);

@@ -374,7 +374,9 @@ std::vector<Indivisible> CheckSharding(const Architecture& arch, const TensorTab
       case Split::kExpertDown: {
         if (rules.sizes.expert_parallel) break;
         const bool gate = row.split == Split::kExpertGate;
-        const int64_t whole = gate ? rows : columns;
+        // A stack of gate and up is twice as wide as what is divided.
+        const bool stacked = row.form == Form::kStacked;
+        const int64_t whole = stacked ? arch.moe.intermediate : gate ? rows : columns;
         const int64_t ranks = rules.sizes.expert_ranks();
         if (whole % ranks != 0) {
           out.push_back(Problem("sharding.expert", row, whole, ranks, gate));

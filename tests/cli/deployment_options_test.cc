@@ -144,7 +144,9 @@ TEST(DeploymentOptionsTest, Errors) {
       {"m --cpu-offload-params a,,b",
        "--cpu-offload-params a,,b: expected names separated by commas"},
       {"m --cpu-offload-params a,", "--cpu-offload-params a,: expected names separated by commas"},
-      {"m --assume foo=1", "--assume foo=1: expected one of mtp=BOOL, mtp_embed=BOOL, stacked_experts=BOOL, inv_freq=N"},
+      {"m --assume foo=1",
+       "--assume foo=1: expected one of mtp=BOOL, mtp_embed=BOOL, stacked_experts=BOOL, "
+       "inv_freq=N"},
       {"m --pp-partition 48,x",
        "--pp-partition 48,x: expected the layers of each stage as positive numbers; write them "
        "with commas, such as 48,45"},

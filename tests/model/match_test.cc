@@ -223,7 +223,7 @@ TEST(MatchIndex, NamesAlone) {
   EXPECT_TRUE(MatchIndex(table, checkpoint.inventory, "config.json").has_value());
   checkpoint.Add("surprise", DType::kBF16, Shape{8});
   checkpoint.inventory.index_names = checkpoint.inventory.tensors;
-  const Status status = MatchIndex(table, checkpoint.inventory, "config.json");
+  const auto status = MatchIndex(table, checkpoint.inventory, "config.json");
   ASSERT_FALSE(status.has_value());
   EXPECT_EQ(status.error().ToString(),
             "surprise: listed in the index, but config.json implies no such tensor; config and "

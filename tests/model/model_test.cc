@@ -11,10 +11,15 @@
 namespace shardplan {
 namespace {
 
+using testing_support::Build;
 using testing_support::TempDir;
 using testing_support::TinyDeepseek;
 using testing_support::TinyDense;
 using testing_support::TinyKimiK3;
+using testing_support::TinyQwen35;
+using testing_support::TinyQwen35Moe;
+using testing_support::TinyQwen3Next;
+using testing_support::TinyQwen3VlMoe;
 using testing_support::WriteTiny;
 
 bool HasFinding(const Model& model, const std::string& id) {
@@ -25,7 +30,8 @@ bool HasFinding(const Model& model, const std::string& id) {
 }
 
 TEST(LoadModel, DirectoryIndexAndConfigAgree) {
-  for (const nlohmann::json& config : {TinyKimiK3(), TinyDeepseek(), TinyDense()}) {
+  for (const nlohmann::json& config : {TinyKimiK3(), TinyDeepseek(), TinyDense(), TinyQwen35(),
+                                       TinyQwen35Moe(), TinyQwen3Next(), TinyQwen3VlMoe()}) {
     TempDir dir;
     const std::string path = dir.Path("a model");
     WriteTiny(config, path);
@@ -63,6 +69,33 @@ TEST(LoadModel, AnIndexWithoutItsShardsIsDerived) {
   EXPECT_TRUE(model->shard_use.empty());
 }
 
+TEST(LoadModel, AnIndexTellsWhatIsNotStored) {
+  TempDir dir;
+  const std::string path = dir.Path("m");
+  Assumptions as_stored;
+  as_stored.mtp = false;
+  as_stored.stacked_experts = false;
+  WriteTiny(TinyQwen35Moe(), path, as_stored);
+  const TensorTotals stored = Totals(Build(TinyQwen35Moe(), as_stored).table);
+  // A single shard has no index of its own.
+  std::string map;
+  for (const ModuleRow& row : Build(TinyQwen35Moe(), as_stored).table.rows) {
+    for (const int64_t layer :
+         row.layers.empty() ? std::vector<int64_t>{-1} : row.layers.layers()) {
+      ForEachTensor(row, layer, [&](const std::string& name, const StoredTensor&) {
+        map += (map.empty() ? "\"" : ", \"") + name + "\": \"model-00001-of-00001.safetensors\"";
+      });
+    }
+  }
+  std::filesystem::remove(path + "/model.safetensors");
+  dir.Write("m/model.safetensors.index.json", "{\"metadata\": {}, \"weight_map\": {" + map + "}}");
+  const auto model = LoadModel(path);
+  ASSERT_TRUE(model.has_value()) << model.error().ToString();
+  EXPECT_EQ(model->totals.tensors, stored.tensors);
+  EXPECT_EQ(model->totals.payload, stored.payload);
+  EXPECT_TRUE(HasFinding(*model, "model.mtp_absent"));
+}
+
 TEST(LoadModel, OneShardOfSeveralConfirmsItsPart) {
   TempDir dir;
   const std::string path = dir.Path("m");
@@ -82,6 +115,55 @@ TEST(LoadModel, AnnouncedDraftLayersThatAreNotStored) {
   const auto model = LoadModel(dir.Path("m"));
   ASSERT_TRUE(model.has_value()) << model.error().ToString();
   EXPECT_TRUE(HasFinding(*model, "model.mtp_absent"));
+  for (const ModuleRow& row : model->table.rows) EXPECT_NE(row.role, Role::kDraft);
+}
+
+// A config does not say whether experts are stacked; the names do.
+TEST(LoadModel, NamesTellHowExpertsAreStored) {
+  for (const nlohmann::json& config :
+       {TinyQwen35Moe(), TinyQwen3VlMoe(), testing_support::TinyQwen3Moe()}) {
+    for (const bool stacked : {false, true}) {
+      TempDir dir;
+      Assumptions as_stored;
+      as_stored.stacked_experts = stacked;
+      WriteTiny(config, dir.Path("m"), as_stored);
+      const auto model = LoadModel(dir.Path("m"));
+      ASSERT_TRUE(model.has_value()) << model.error().ToString();
+      EXPECT_EQ(model->shape_basis, Basis::kExact);
+      EXPECT_FALSE(HasFinding(*model, "model.unknown_tensors"));
+      int64_t stacks = 0;
+      for (const ModuleRow& row : model->table.rows) stacks += row.form == Form::kStacked ? 1 : 0;
+      EXPECT_EQ(stacks > 0, stacked) << config["architectures"];
+    }
+  }
+}
+
+TEST(LoadModel, DraftLayersStoreTheirExpertsTheirOwnWay) {
+  for (const bool draft_stacked : {false, true}) {
+    TempDir dir;
+    Assumptions as_stored;
+    as_stored.stacked_draft_experts = draft_stacked;
+    WriteTiny(TinyQwen35Moe(), dir.Path("m"), as_stored);
+    const auto model = LoadModel(dir.Path("m"));
+    ASSERT_TRUE(model.has_value()) << model.error().ToString();
+    EXPECT_FALSE(HasFinding(*model, "model.unknown_tensors"));
+    EXPECT_FALSE(HasFinding(*model, "model.mtp_absent"));
+    for (const ModuleRow& row : model->table.rows) {
+      if (row.experts == 0) continue;
+      const bool draft = row.role == Role::kDraft;
+      EXPECT_EQ(row.form == Form::kStacked, draft ? draft_stacked : true) << row.name;
+    }
+  }
+}
+
+TEST(LoadModel, ADraftLayerThatNobodyAnnouncedIsNotMissed) {
+  TempDir dir;
+  Assumptions none;
+  none.mtp = false;
+  WriteTiny(TinyQwen3Next(), dir.Path("m"), none);
+  const auto model = LoadModel(dir.Path("m"));
+  ASSERT_TRUE(model.has_value()) << model.error().ToString();
+  EXPECT_FALSE(HasFinding(*model, "model.mtp_absent"));
   for (const ModuleRow& row : model->table.rows) EXPECT_NE(row.role, Role::kDraft);
 }
 

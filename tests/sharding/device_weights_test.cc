@@ -170,6 +170,37 @@ TEST(CheckSharding, NamesWhatDoesNotDivide) {
   EXPECT_TRUE(CheckSharding(spec.arch, spec.table, rules).empty());
 }
 
+// A stack of gate and up has twice the rows of what is divided: 48 rows of 24 over 16 ranks.
+TEST(CheckSharding, StacksDivideByTheirExpertsWidth) {
+  const ModelSpec spec = Build(testing_support::TinyQwen35Moe());
+  ShardingRules rules = Rules(2);
+  rules.sizes.dp = 8;
+  rules.expert_intermediate = 1;
+  rules.expert_width = 32;
+  rules.local_experts = 12;
+  const std::vector<Indivisible> problems = CheckSharding(spec.arch, spec.table, rules);
+  ASSERT_EQ(problems.size(), 2u);  // gate_up and down
+  for (const Indivisible& problem : problems) {
+    EXPECT_EQ(problem.id, "sharding.expert");
+    EXPECT_EQ(problem.dimension, 24);
+    EXPECT_EQ(problem.divisor, 16);
+  }
+  rules.sizes.dp = 4;
+  EXPECT_TRUE(CheckSharding(spec.arch, spec.table, rules).empty());
+}
+
+TEST(DeviceWeights, StacksAreTheEnginesTwoExpertParameters) {
+  const ModelSpec spec = Build(testing_support::TinyQwen35Moe());
+  ShardingRules rules = Rules(2);
+  rules.expert_intermediate = 12;
+  rules.expert_width = 32;
+  rules.local_experts = 12;
+  const DeviceWeights weights = ComputeDeviceWeights(spec.arch, spec.table, rules);
+  const std::vector<DeviceParam>& params = weights.layer(0).params;
+  EXPECT_EQ(Find(params, "mlp.experts.routed_experts.w13_weight")->shape, (Shape{12, 24, 32}));
+  EXPECT_EQ(Find(params, "mlp.experts.routed_experts.w2_weight")->shape, (Shape{12, 32, 12}));
+}
+
 TEST(CheckSharding, EveryPartDivides) {
   nlohmann::json config = TinyPhi3();
   config["intermediate_size"] = 66;  // twice 66 divides by 4, 66 does not

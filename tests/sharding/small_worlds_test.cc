@@ -235,6 +235,11 @@ void CheckEveryLayout(const nlohmann::json& config) {
 
 TEST(SmallWorlds, Dense) { CheckEveryLayout(testing_support::TinyDense()); }
 TEST(SmallWorlds, Qwen3Moe) { CheckEveryLayout(testing_support::TinyQwen3Moe()); }
+TEST(SmallWorlds, Qwen3Next) { CheckEveryLayout(testing_support::TinyQwen3Next()); }
+TEST(SmallWorlds, Qwen35) { CheckEveryLayout(testing_support::TinyQwen35()); }
+TEST(SmallWorlds, Qwen35Moe) { CheckEveryLayout(testing_support::TinyQwen35Moe()); }
+TEST(SmallWorlds, Qwen3Vl) { CheckEveryLayout(testing_support::TinyQwen3Vl()); }
+TEST(SmallWorlds, Qwen3VlMoe) { CheckEveryLayout(testing_support::TinyQwen3VlMoe()); }
 TEST(SmallWorlds, Glm4Moe) { CheckEveryLayout(testing_support::TinyGlm4Moe()); }
 TEST(SmallWorlds, MinimaxM2) { CheckEveryLayout(testing_support::TinyMinimaxM2()); }
 TEST(SmallWorlds, Mixtral) { CheckEveryLayout(testing_support::TinyMixtral()); }

@@ -54,7 +54,7 @@ inline nlohmann::json Int4Experts() {
 
 // The quantization_config behind a suffix of an example's name ("deepseek-v3+nvfp4"). The lists of
 // what is left out are those of the published exports (nvidia/DeepSeek-V3.1-NVFP4,
-// MiniMax-M2.5-NVFP4, Qwen3-235B-A22B-NVFP4), written as patterns.
+// MiniMax-M2.5-NVFP4, Qwen3-235B-A22B-NVFP4, Qwen3.5-397B-A17B-NVFP4), written as patterns.
 inline nlohmann::json QuantizationOf(const std::string& suffix) {
   if (suffix == "nvfp4") {
     return ModelOpt(
@@ -72,6 +72,10 @@ inline nlohmann::json QuantizationOf(const std::string& suffix) {
     return ModelOpt("NVFP4",
                     {"language_model.lm_head", "language_model.model.layers.0*",
                      "*.mlp.shared_experts*", "*.self_attn*", "vision_tower*", "mm_projector*"});
+  }
+  if (suffix == "nvfp4-qwen3-5") {
+    return ModelOpt("NVFP4", {"lm_head", "*.mlp.shared_expert*", "*.linear_attn*", "*.self_attn*",
+                              "model.visual*", "mtp.layers.0*"});
   }
   if (suffix == "modelopt-fp8") return ModelOpt("FP8", {"lm_head"});
   if (suffix == "awq") return Awq(true);

@@ -123,6 +123,81 @@ inline nlohmann::json TinyMixtral() {
   return config;
 }
 
+// Delta nets with heads of two kinds, gated attention in every second layer, one dense layer.
+inline nlohmann::json TinyQwen3Next() {
+  nlohmann::json config = DenseConfig("Qwen3NextForCausalLM", 32, 64, 5, 8, 2, 130);
+  config.update({{"head_dim", 8},
+                 {"full_attention_interval", 2},
+                 {"linear_num_key_heads", 8},
+                 {"linear_num_value_heads", 16},
+                 {"linear_key_head_dim", 4},
+                 {"linear_value_head_dim", 2},
+                 {"linear_conv_kernel_dim", 4},
+                 {"num_experts", 12},
+                 {"num_experts_per_tok", 2},
+                 {"moe_intermediate_size", 24},
+                 {"shared_expert_intermediate_size", 16},
+                 {"mlp_only_layers", {2}}});
+  return config;
+}
+
+// A tower for a text of hidden size 32.
+inline nlohmann::json TinyQwenVision() {
+  return {{"hidden_size", 16},
+          {"intermediate_size", 24},
+          {"num_heads", 4},
+          {"depth", 2},
+          {"out_hidden_size", 32},
+          {"patch_size", 2},
+          {"spatial_merge_size", 2},
+          {"temporal_patch_size", 2},
+          {"num_position_embeddings", 16},
+          {"deepstack_visual_indexes", nlohmann::json::array()}};
+}
+
+// The layers of Qwen3-Next, dense, behind a tower; the embedding is the head.
+inline nlohmann::json TinyQwen35() {
+  nlohmann::json text = TinyQwen3Next();
+  for (const char* key : {"architectures", "num_experts", "mlp_only_layers"}) text.erase(key);
+  text["mtp_num_hidden_layers"] = 1;
+  text["tie_word_embeddings"] = true;
+  return {{"architectures", {"Qwen3_5ForConditionalGeneration"}},
+          {"text_config", text},
+          {"vision_config", TinyQwenVision()}};
+}
+
+// Mixtures whose experts are stacked, and no tower.
+inline nlohmann::json TinyQwen35Moe() {
+  nlohmann::json config = TinyQwen3Next();
+  config.erase("mlp_only_layers");
+  config["architectures"] = {"Qwen3_5MoeForConditionalGeneration"};
+  config["mtp_num_hidden_layers"] = 1;
+  return config;
+}
+
+// Experts stacked the other way round, every second layer dense, a tower with deepstack.
+inline nlohmann::json TinyQwen3VlMoe() {
+  nlohmann::json text = TinyQwen3Moe();
+  text.erase("architectures");
+  text["decoder_sparse_step"] = 2;
+  nlohmann::json vision = TinyQwenVision();
+  vision["deepstack_visual_indexes"] = {0, 1};
+  return {{"architectures", {"Qwen3VLMoeForConditionalGeneration"}},
+          {"text_config", text},
+          {"vision_config", vision}};
+}
+
+inline nlohmann::json TinyQwen3Vl() {
+  nlohmann::json text = DenseConfig("Qwen3ForCausalLM", 32, 64, 4, 8, 2, 130);
+  text.erase("architectures");
+  text["head_dim"] = 8;
+  nlohmann::json vision = TinyQwenVision();
+  vision["deepstack_visual_indexes"] = {1};
+  return {{"architectures", {"Qwen3VLForConditionalGeneration"}},
+          {"text_config", text},
+          {"vision_config", vision}};
+}
+
 inline nlohmann::json TinyKimiK3() {
   nlohmann::json text = {{"hidden_size", 64},
                          {"intermediate_size", 96},

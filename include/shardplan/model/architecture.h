@@ -117,8 +117,11 @@ struct VisionShape {
   int64_t intermediate = 0;
   int64_t heads = 0;
   int64_t blocks = 0;
-  int64_t patches_per_token = 1;  // spatial merge times frames pooled into one token
-  int64_t time_positions = 0;     // rows of an fp32 temporal table; 0: none
+  int64_t patches_per_token = 1;   // spatial merge times frames pooled into one token
+  int64_t time_positions = 0;      // rows of an fp32 temporal table; 0: none
+  int64_t rotary_dim = 0;          // of the tower's own rotary table; 0: none
+  int64_t deepstack_levels = 0;    // blocks whose output is added to the first decoder layers
+  bool heads_must_divide = false;  // the engine refuses other TP sizes instead of replicating
 };
 
 struct Architecture {

@@ -22,6 +22,8 @@ struct Assumptions {
   std::optional<int64_t> inv_freq;  // inv_freq=56: a rotary buffer of 56 entries per layer
   // stacked_experts=true: all experts of a layer in one tensor. Told by the names where they are.
   std::optional<bool> stacked_experts;
+  // The same of multi-token-prediction layers, where it differs: told by the names alone.
+  std::optional<bool> stacked_draft_experts;
 
   friend bool operator==(const Assumptions&, const Assumptions&) = default;
 };

@@ -109,6 +109,15 @@ std::vector<Finding> CheckDivisibility(const Context& c) {
                       c.arch->heads, tp));
   }
   CheckStates(c, error);
+  // Towers that are not replicated instead: models/qwen2_5_vl.py:Qwen2_5_VisionAttention
+  // (d29f7f5c).
+  const VisionShape& vision = c.arch->vision;
+  const bool sharded = c.settings.mm_encoder_tp_mode.value_or("weights") != "data";
+  if (c.resolved.vision_on_device && vision.heads_must_divide && sharded &&
+      vision.heads % tp != 0) {
+    error("layout.vision_heads",
+          fmt::format("visual.blocks.*.attn: {} is not divisible by {}", vision.heads, tp));
+  }
   // gpt-oss divides its KV heads without replicating them.
   if (c.arch->name == "GptOssForCausalLM" && tp > c.arch->kv_heads) {
     error("layout.kv_heads",
@@ -196,6 +205,36 @@ void CheckPipeline(const Context& c, const std::optional<std::vector<int64_t>>& 
   }
 }
 
+// Deepstack features are added on the first stage alone
+// (vllm/model_executor/models/qwen3_vl.py, d29f7f5c).
+void CheckDeepstack(const Context& c, const std::optional<std::vector<int64_t>>& partition,
+                    std::vector<Finding>* findings) {
+  const int64_t levels = c.arch->vision.deepstack_levels;
+  if (levels == 0 || c.sizes.pp == 1) return;
+  const std::vector<StageRange> stages =
+      partition ? PartitionFrom(*partition) : DefaultPartition(c.arch->layers(), c.sizes.pp);
+  if (stages.front().count >= levels) return;
+  findings->push_back(
+      {"layout.deepstack", Severity::kError, fmt::format("--pipeline-parallel-size {}", c.sizes.pp),
+       "start_layer should be greater than or equal to len(deepstack_visual_indexes)",
+       fmt::format("leave stage 0 at least {} layers with --pp-partition", levels)});
+}
+
+// models/qwen2.py:Qwen2Model, which Qwen3 inherits (d29f7f5c).
+void CheckWindows(const Context& c, std::vector<Finding>* findings) {
+  const bool qwen = c.arch->name == "Qwen2ForCausalLM" || c.arch->name == "Qwen3ForCausalLM";
+  const int64_t layers = c.arch->layers();
+  const int64_t full = c.arch->CountKind(AttentionKind::kFull, 0, layers);
+  if (!qwen || full == 0 || full == layers) return;
+  findings->push_back(
+      {"engine.sliding_window", Severity::kError, "use_sliding_window",
+       fmt::format("Sliding window for some but all layers is not supported. This model uses "
+                   "sliding window but `max_window_layers` = {} is less than `num_hidden_layers` = "
+                   "{}. Please open an issue to discuss this feature.",
+                   full, layers),
+       "set use_sliding_window to false in config.json: every layer then attends to all tokens"});
+}
+
 void CheckDcp(const Context& c, std::vector<Finding>* findings) {
   const int64_t dcp = c.sizes.dcp;
   if (dcp == 1) return;
@@ -264,9 +303,16 @@ std::vector<Finding> CheckLayout(const Context& context,
   std::vector<Finding> findings = CheckDivisibility(context);
   if (!findings.empty()) {
     const std::string fix = LegalNeighbours(context);
-    for (Finding& finding : findings) finding.fix = fix;
+    for (Finding& finding : findings) {
+      finding.fix = finding.id != "layout.vision_heads"
+                        ? fix
+                        : "--mm-encoder-tp-mode data keeps the tower whole; " + fix;
+    }
   }
+  const size_t indivisible = findings.size();
   CheckPipeline(context, partition, &findings);
+  if (findings.size() == indivisible) CheckDeepstack(context, partition, &findings);
+  CheckWindows(context, &findings);
   CheckDcp(context, &findings);
   CheckCache(context, &findings);
   return findings;

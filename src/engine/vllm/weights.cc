@@ -199,6 +199,17 @@ std::vector<ExtraBytes> Buffers(const Context& c, const StageRange& stage, int64
     add("vision_tower.patch_embed.pos_emb.time_weight",
         a.vision.time_positions * a.vision.hidden * 4, "temporal position table, fp32",
         "vllm/models/kimi_k3 (d29f7f5c)");
+    constexpr int64_t kRows = 8192;
+    const int64_t element = BitsOf(c.resolved.dtype) / 8;
+    add("visual.rotary_pos_emb.cos_sin_cache", kRows * a.vision.rotary_dim * element,
+        fmt::format("the tower's own: {} positions × {} × {} B", FormatCount(kRows),
+                    a.vision.rotary_dim, element),
+        "vllm/model_executor/models/qwen3_vl.py (d29f7f5c)");
+    const int64_t tokens = c.resolved.max_num_batched_tokens;
+    add("deepstack_input_embeds", a.vision.deepstack_levels * tokens * a.hidden * element,
+        fmt::format("{} levels × {} batched tokens × {} × {} B, kept on every stage",
+                    a.vision.deepstack_levels, FormatCount(tokens), a.hidden, element),
+        "vllm/model_executor/models/qwen3_vl.py (d29f7f5c)");
   }
   return out;
 }

@@ -17,11 +17,22 @@ int64_t ReadDecoder(ConfigReader& config, Architecture* a) {
   return config.Int("num_hidden_layers", 1, kMaxLayers);
 }
 
+namespace {
+
+ConfigReader RopeObject(ConfigReader& config) {
+  return config.ObjectOr(config.Has("rope_scaling") ? "rope_scaling" : "rope_parameters");
+}
+
+}  // namespace
+
 Rotary ReadRotary(ConfigReader& config, int64_t dim, int64_t positions) {
-  ConfigReader scaling = config.ObjectOr("rope_scaling");
+  ConfigReader scaling = RopeObject(config);
   const std::string type =
       scaling.StringOr(scaling.Has("rope_type") ? "rope_type" : "type", "default");
   config.Adopt(scaling);
+  // M-RoPE makes room for the time positions of videos: four times the table
+  // (vllm/model_executor/layers/rotary_embedding/mrope.py, d29f7f5c).
+  if (scaling.Has("mrope_section")) positions *= 4;
   return {dim, positions, type == "yarn"};
 }
 
@@ -38,7 +49,10 @@ void ReadGqa(ConfigReader& config, int64_t layers, Architecture* a) {
   a->head_dim = config.DimOr("head_dim", config.ok() ? a->hidden / a->heads : 1);
   a->v_head_dim = a->head_dim;
   a->attention.assign(static_cast<size_t>(layers), AttentionKind::kFull);
-  const double factor = config.NumberOr("partial_rotary_factor", 0, 1, 1);
+  ConfigReader rope = RopeObject(config);
+  const double factor = config.NumberOr("partial_rotary_factor", 0, 1,
+                                        rope.NumberOr("partial_rotary_factor", 0, 1, 1));
+  config.Adopt(rope);
   const int64_t partial = static_cast<int64_t>(static_cast<double>(a->head_dim) * factor);
   a->rotary = ReadRotary(config, config.DimOr("rotary_dim", partial), a->max_positions);
 }
@@ -102,8 +116,9 @@ void AddGqa(TableBuilder& t, const std::string& prefix, const Architecture& a,
   const std::string attn = prefix + "self_attn.";
   const std::string qkv = "self_attn.qkv_proj";
   constexpr Role kRole = Role::kAttention;
-  t.Linear(attn + "q_proj", qkv, kRole, Split::kColumn, a.heads * a.head_dim, a.hidden).bias =
-      options.qkv_bias;
+  t.Linear(attn + "q_proj", qkv, kRole, Split::kColumn,
+           a.heads * a.head_dim * (options.output_gate ? 2 : 1), a.hidden)
+      .bias = options.qkv_bias;
   for (const char* x : {"k", "v"}) {
     t.Linear(attn + x + "_proj", qkv, kRole, Split::kKvHeads, a.kv_heads * a.head_dim, a.hidden)
         .bias = options.qkv_bias;

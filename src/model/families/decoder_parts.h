@@ -19,7 +19,7 @@ int64_t ReadDecoder(ConfigReader& config, Architecture* arch);
 // over `partial_rotary_factor` or `rotary_dim` of the head.
 void ReadGqa(ConfigReader& config, int64_t layers, Architecture* arch);
 
-// The rotary table of `dim`, from rope_scaling.
+// The rotary table of `dim`, from rope_scaling or, as newer configs call it, rope_parameters.
 Rotary ReadRotary(ConfigReader& config, int64_t dim, int64_t positions);
 
 // The routed experts of arch->moe, from the keys that families name differently; checked.
@@ -48,6 +48,7 @@ struct GqaOptions {
   bool o_bias = false;
   int64_t q_norm = 0;  // width of q_norm and k_norm; 0: none
   int64_t k_norm = 0;
+  bool output_gate = false;  // q_proj brings a gate as wide as the queries
 };
 
 // The four scales of an attention layer that some quantization methods keep; `param` ends in a dot.

@@ -3,10 +3,29 @@
 //
 // Names are the published checkpoints'; fused parameters and order are vLLM's
 // (model_executor/models/{llama,mistral,qwen2,qwen3,mimo}.py, v0.28).
+#include <algorithm>
+
 #include "model/families/text_tower.h"
 
 namespace shardplan::families {
 namespace {
+
+// The window of Qwen2 and Qwen3: on the layers that layer_types names, or from max_window_layers
+// on. Where these are all alike, vLLM takes the model's window for every layer, full ones included
+// (layers/attention: cache_config.sliding_window, d29f7f5c).
+void ReadWindow(ConfigReader& config, int64_t layers, Architecture* a) {
+  if (!config.BoolOr("use_sliding_window", false) || !config.Has("sliding_window")) return;
+  a->window = config.Int("sliding_window", 1, int64_t{1} << 32);
+  if (!ReadLayerTypes(config, layers, a)) {
+    const int64_t full = config.IntOr("max_window_layers", 0, kMaxLayers, 28);
+    for (int64_t i = full; i < layers; ++i) {
+      a->attention[static_cast<size_t>(i)] = AttentionKind::kSliding;
+    }
+  }
+  if (!a->has_kind(AttentionKind::kSliding)) {
+    std::fill(a->attention.begin(), a->attention.end(), AttentionKind::kSliding);
+  }
+}
 
 // MiMo's drafts stand beside the stack, in a list of their own (models/mimo_mtp.py, d29f7f5c).
 void AddMimoDraft(TableBuilder& t, const Architecture& a, const GqaOptions& attention) {
@@ -39,13 +58,18 @@ Result<ModelSpec> BuildDense(ConfigReader& config, const Assumptions& assumption
   attention.o_bias = attention.qkv_bias && !qwen2 && !qwen3;
   if (qwen3) attention.q_norm = attention.k_norm = a.head_dim;
   const bool mlp_bias = config.BoolOr("mlp_bias", false);
-  if (config.BoolOr("use_sliding_window", false)) {
+  const bool qwen = qwen2 || qwen3;
+  if (!qwen && config.BoolOr("use_sliding_window", false)) {
     return Fail(ErrorCode::kUnsupported, config.subject(),
                 "use_sliding_window: sliding-window layers are not modelled for this family");
   }
   if (qwen3) spec.table.fp8_scale_dtype = DType::kBF16;
-  // Of Mistral and Llama the key says it alone; the others have a switch beside it, and it is off.
-  if (!qwen2 && !qwen3) ReadSlidingWindow(config, layers, &a);
+  // Of Mistral and Llama the key says it alone; Qwen's have a switch beside it.
+  if (qwen) {
+    ReadWindow(config, layers, &a);
+  } else {
+    ReadSlidingWindow(config, layers, &a);
+  }
   if (mimo) a.mtp_layers = config.IntOr("num_nextn_predict_layers", 0, 64, 0);
   if (!config.ok()) return tl::unexpected(config.error());
 

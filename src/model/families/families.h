@@ -22,7 +22,10 @@ Result<ModelSpec> BuildGlm4Moe(ConfigReader& config, const Assumptions& assumpti
 Result<ModelSpec> BuildGptOss(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildMinimaxM2(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildMixtral(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildQwen35(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildQwen3Moe(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildQwen3Next(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildQwen3Vl(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildDense(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildBailingMoe(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildDots1(ConfigReader& config, const Assumptions& assumptions);

@@ -1,25 +1,20 @@
 // Qwen3-MoE: grouped-query attention with per-head norms, routed experts without a shared one, in
-// BF16 or FP8 blocks.
+// BF16 or FP8 blocks; layers may have a dense MLP instead.
 //
 // Names and totals are the published checkpoints' (Qwen3-30B-A3B, 235B-A22B, Coder-480B-A35B and
 // their FP8 twins, whose scales are BF16); order is vLLM's (models/qwen3_moe.py, d29f7f5c).
-#include "model/families/decoder_parts.h"
+#include "model/families/qwen3_parts.h"
 
 namespace shardplan::families {
 
-Result<ModelSpec> BuildQwen3Moe(ConfigReader& config, const Assumptions&) {
+Result<ModelSpec> BuildQwen3Moe(ConfigReader& config, const Assumptions& assumptions) {
   ModelSpec spec;
   Architecture& a = spec.arch;
   const int64_t layers = ReadDecoder(config, &a);
   ReadGqa(config, layers, &a);
   a.dense_intermediate = config.DimOr("intermediate_size", 0);
   ReadExperts(config, "num_experts", "moe_intermediate_size", layers, &a);
-  if (config.IntOr("decoder_sparse_step", 1, kMaxLayers, 1) != 1) {
-    config.Contradiction("decoder_sparse_step", "expected 1: every layer is a mixture");
-  }
-  if (config.Has("mlp_only_layers") && !config.IntList("mlp_only_layers", 0, layers).empty()) {
-    config.Contradiction("mlp_only_layers", "expected none: every layer is a mixture");
-  }
+  ReadSparseStep(config, layers, &a);
   if (config.BoolOr("use_sliding_window", false)) {
     config.Contradiction("use_sliding_window", "sliding-window layers are not modelled");
   }
@@ -31,13 +26,10 @@ Result<ModelSpec> BuildQwen3Moe(ConfigReader& config, const Assumptions&) {
   TableBuilder t(&spec.table, a.dtype);
   // Embedding, final norm and head are built on every pipeline stage.
   AddEmbedding(t, a, Placement::kEveryStage);
-  t.In(LayerSet::Range(0, layers));
   GqaOptions attention;
   attention.q_norm = attention.k_norm = a.head_dim;
-  AddGqa(t, p, a, attention);
-  t.Linear(p + "mlp.gate", "mlp.gate", Role::kRouter, Split::kReplicated, a.moe.experts, a.hidden);
-  AddExperts(t, p + "mlp.experts.", "mlp.experts.routed_experts", a);
-  AddLayerNorms(t, p, a.hidden);
+  const bool stacked = assumptions.stacked_experts.value_or(false);
+  AddQwen3Layers(t, p, a, attention, stacked ? ExpertForm::kStacked : ExpertForm::kEach);
   AddHead(t, a, Placement::kEveryStage);
   return spec;
 }

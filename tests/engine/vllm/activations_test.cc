@@ -50,6 +50,25 @@ TEST(VllmActivations, AgreeWithTheReferenceModel) {
   EXPECT_GT(checked, 200);
 }
 
+// Dense layers may stand anywhere, not only before the mixtures.
+TEST(VllmActivations, DenseLayersBetweenMixtures) {
+  for (const int64_t dense : {-1, 40}) {
+    VllmContext c("Qwen__Qwen3-30B-A3B");
+    Architecture& a = c.spec().arch;
+    a.moe.layer_is_moe.assign(48, true);
+    if (dense >= 0) a.moe.layer_is_moe[static_cast<size_t>(dense)] = false;
+    c.context.sizes.pp = 2;
+    c.Resolve();
+    for (const int64_t stage : {0, 1}) {
+      bool found = false;
+      for (const vllm::Phase& phase : vllm::ComputeActivations(c.context, stage).phases) {
+        found |= phase.name == "dense_mlp";
+      }
+      EXPECT_EQ(found, dense >= 0 && stage == 1) << dense << " " << stage;
+    }
+  }
+}
+
 // The published deployment: 398.0 kB a token on stage 0, 527.0 on stage 1.
 TEST(VllmActivations, KimiK3BytesPerToken) {
   VllmContext c("kimi-k3");

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 
 #include "engine/vllm/kv_models.h"
@@ -17,8 +18,10 @@ using testing_support::ReadRows;
 using testing_support::VllmContext;
 
 // A model of the table of numbers, or an example with its family.
+// What the family makes of the config, where that is here; the numbers alone otherwise.
 ModelSpec ModelOf(const std::string& name) {
-  if (std::optional<Architecture> numbers = NumbersOf(name)) {
+  const bool config = std::filesystem::exists(testing_support::ExampleConfigPath(name));
+  if (std::optional<Architecture> numbers = config ? std::nullopt : NumbersOf(name)) {
     ModelSpec spec;
     spec.arch = std::move(*numbers);
     return spec;

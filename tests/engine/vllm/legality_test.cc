@@ -240,5 +240,73 @@ TEST(VllmLegality, KvHeadsReplicateOrDivide) {
   }
 }
 
+// Golden row w0825.
+TEST(VllmLegality, HeadsOfAHybrid) {
+  VllmContext c("Qwen__Qwen3.5-27B");
+  c.context.settings.language_model_only = true;
+  c.context.sizes.tp = 16;
+  const std::vector<Finding> findings = Check(&c);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].message,
+            "Total number of attention heads (24) must be divisible by tensor parallel size (16).");
+  EXPECT_EQ(findings[0].fix, "nearest legal tensor-parallel sizes: 8");
+}
+
+TEST(VllmLegality, KeyHeadsOfDeltaNets) {
+  VllmContext c("Qwen__Qwen3.5-397B-A17B");
+  c.context.settings.language_model_only = true;
+  c.context.sizes.tp = 16;
+  EXPECT_TRUE(Check(&c).empty());
+  c.context.sizes.tp = 32;  // divides the value heads alone
+  const std::vector<Finding> findings = Check(&c);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].id, "layout.linear_heads");
+  EXPECT_EQ(findings[0].message, "16 linear-attention key heads are not divisible by 32");
+}
+
+TEST(VllmLegality, QwensTowerIsNotReplicatedUnasked) {
+  VllmContext c("Qwen__Qwen3-VL-235B-A22B-Instruct");
+  c.context.sizes.tp = 32;
+  std::vector<Finding> findings = Check(&c);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].id, "layout.vision_heads");
+  EXPECT_EQ(findings[0].message, "visual.blocks.*.attn: 16 is not divisible by 32");
+  EXPECT_EQ(findings[0].fix,
+            "--mm-encoder-tp-mode data keeps the tower whole; nearest legal tensor-parallel sizes: "
+            "16");
+  c.context.settings.mm_encoder_tp_mode = "data";
+  EXPECT_TRUE(Check(&c).empty());
+  c.context.settings.mm_encoder_tp_mode = std::nullopt;
+  c.context.settings.language_model_only = true;
+  EXPECT_TRUE(Check(&c).empty());
+}
+
+TEST(VllmLegality, DeepstackStaysOnTheFirstStage) {
+  VllmContext c("Qwen__Qwen3-VL-2B-Instruct");  // 28 layers, three levels
+  c.context.sizes.pp = 14;
+  const std::vector<Finding> findings = Check(&c);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].id, "layout.deepstack");
+  EXPECT_EQ(findings[0].fix, "leave stage 0 at least 3 layers with --pp-partition");
+  c.context.sizes.pp = 2;
+  EXPECT_TRUE(Check(&c).empty());
+  EXPECT_EQ(Check(&c, std::vector<int64_t>{2, 26}).size(), 1u);
+  EXPECT_TRUE(Check(&c, std::vector<int64_t>{3, 25}).empty());
+}
+
+TEST(VllmLegality, QwenWindowsOnSomeLayers) {
+  VllmContext c("Qwen__Qwen3-8B");
+  c.spec().arch.attention.assign(36, AttentionKind::kSliding);
+  EXPECT_TRUE(Check(&c).empty());
+  c.spec().arch.attention[0] = AttentionKind::kFull;
+  const std::vector<Finding> findings = Check(&c);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].id, "engine.sliding_window");
+  EXPECT_NE(findings[0].message.find("`max_window_layers` = 1 is less than `num_hidden_layers` = "
+                                     "36."),
+            std::string::npos)
+      << findings[0].message;
+}
+
 }  // namespace
 }  // namespace shardplan

@@ -44,7 +44,7 @@ TEST(VllmOffload, EqualsVllmsWalk) {
     }
     ++checked;
   }
-  EXPECT_EQ(checked, 67);
+  EXPECT_EQ(checked, 82);
 }
 
 // 32 GiB of Kimi-K3's experts: 19 w13 and 18 w2 a card, and what pinning them takes.

@@ -35,6 +35,8 @@ const std::map<std::string, int>& GoldenRows() {
       {"deepseek-ai__DeepSeek-V4-Flash", 13},
       {"kimi-k2", 8},
       {"dense-70b", 15},
+      {"Qwen__Qwen3-0.6B", 5},
+      {"Qwen__Qwen3-8B", 4},
       {"Qwen__Qwen3-32B", 10},
       {"Qwen__Qwen3-32B-FP8", 3},
       {"Qwen__Qwen3-235B-A22B", 21},
@@ -42,6 +44,12 @@ const std::map<std::string, int>& GoldenRows() {
       {"Qwen__Qwen3-30B-A3B", 9},
       {"Qwen__Qwen3-30B-A3B-FP8", 6},
       {"Qwen__Qwen3-Coder-480B-A35B-Instruct", 7},
+      {"Qwen__Qwen3-Next-80B-A3B-Instruct", 21},
+      {"Qwen__Qwen3.5-27B", 5},
+      {"Qwen__Qwen3.5-122B-A10B", 5},
+      {"Qwen__Qwen3.5-397B-A17B", 22},
+      {"Qwen__Qwen3.5-397B-A17B+nvfp4-qwen3-5", 10},
+      {"Qwen__Qwen3-VL-235B-A22B-Instruct", 1},
       {"mistralai__Mixtral-8x7B-v0.1", 17},
       {"moonshotai__Kimi-K2.5+nvfp4-routed", 9},
       {"moonshotai__Kimi-Linear-48B-A3B", 20},
@@ -188,6 +196,56 @@ TEST(VllmWeights, KimiK3BuffersOfThePublishedDeployment) {
   // No fused decode kernel before Hopper: only the attention scales are left.
   c.gpu().capability = 80;
   EXPECT_EQ(sum(0), 12 * 5 * 4);
+}
+
+// Total of the buffers on a stage, without those that vLLM keeps outside its modules.
+int64_t RegisteredBuffers(const VllmContext& c, size_t stage) {
+  int64_t bytes = 0;
+  for (const auto& extra : vllm::Buffers(c.context, c.context.stages[stage], 0)) {
+    if (extra.name != "deepstack_input_embeds") bytes += extra.bytes.count();
+  }
+  return bytes;
+}
+
+// Golden rows w0334, w0821, w0844, w0845 and w0837: rotary tables (four times as long with M-RoPE,
+// and the tower's own) and the scales of attention layers, none of delta nets.
+TEST(VllmWeights, BuffersOfHybridsAndTowers) {
+  VllmContext next("Qwen__Qwen3-Next-80B-A3B-Instruct");
+  next.Resolve();
+  EXPECT_EQ(RegisteredBuffers(next, 0), 33'554'624);
+
+  VllmContext dense("Qwen__Qwen3.5-27B");
+  dense.context.settings.language_model_only = true;
+  dense.Resolve();
+  EXPECT_EQ(RegisteredBuffers(dense, 0), 134'217'984);
+
+  VllmContext moe("Qwen__Qwen3.5-397B-A17B");
+  moe.context.sizes.tp = 4;
+  moe.context.sizes.pp = 2;
+  moe.Resolve();
+  EXPECT_EQ(RegisteredBuffers(moe, 0), 134'807'664);
+  EXPECT_EQ(RegisteredBuffers(moe, 1), 134'807'680);
+
+  VllmContext vl("Qwen__Qwen3-VL-235B-A22B-Instruct");
+  vl.context.sizes.tp = 8;
+  vl.Resolve();
+  EXPECT_EQ(RegisteredBuffers(vl, 0), 67'700'192);
+}
+
+TEST(VllmWeights, DeepstackFeaturesAreKeptForEveryBatchedToken) {
+  VllmContext c("Qwen__Qwen3-VL-235B-A22B-Instruct");
+  c.context.settings.max_num_batched_tokens = 8192;
+  c.Resolve();
+  const auto bytes = [&] {
+    for (const auto& extra : vllm::Buffers(c.context, c.context.stages[0], 0)) {
+      if (extra.name == "deepstack_input_embeds") return extra.bytes.count();
+    }
+    return int64_t{0};
+  };
+  EXPECT_EQ(bytes(), 3LL * 8192 * 4096 * 2);
+  c.context.settings.language_model_only = true;
+  c.Resolve();
+  EXPECT_EQ(bytes(), 0);
 }
 
 // Two rotary tables where local layers have their own, and scales for the layers that attend.

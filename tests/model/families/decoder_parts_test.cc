@@ -32,6 +32,26 @@ TEST(DecoderParts, YarnIsTold) {
   EXPECT_TRUE(families::ReadRotary(reader, 64, 4096).yarn);
 }
 
+TEST(DecoderParts, RopeParametersAreRopeScalingsNewName) {
+  nlohmann::json config = TinyDense();
+  config["rope_parameters"] = {{"rope_type", "yarn"}, {"partial_rotary_factor", 0.25}};
+  ConfigReader reader(config, "config.json");
+  Architecture arch;
+  families::ReadGqa(reader, families::ReadDecoder(reader, &arch), &arch);
+  EXPECT_TRUE(arch.rotary.yarn);
+  EXPECT_EQ(arch.rotary.dim, 1);
+}
+
+TEST(DecoderParts, MRopeHasFourTimesThePositions) {
+  nlohmann::json config = TinyDense();
+  for (const char* key : {"rope_parameters", "rope_scaling"}) {
+    config[key] = {{"rope_type", "default"}, {"mrope_section", {2, 1, 1}}};
+    ConfigReader reader(config, "config.json");
+    EXPECT_EQ(families::ReadRotary(reader, 64, 4096).positions, 16384) << key;
+    config.erase(key);
+  }
+}
+
 TEST(DecoderParts, EngineScalesOfAttentionAreNotStored) {
   TensorTable table;
   families::TableBuilder t(&table, DType::kBF16);

@@ -60,6 +60,37 @@ TEST(Dense, Fp8BlocksCoverTheProjections) {
   EXPECT_EQ(Find(spec, "o_proj")->quant.scale_dtype, DType::kBF16);
 }
 
+std::vector<AttentionKind> Kinds(const nlohmann::json& changes) {
+  nlohmann::json config = DenseConfig("Qwen2ForCausalLM", 64, 128, 3, 4, 2, 1000);
+  config["sliding_window"] = 512;
+  config.update(changes);
+  return Build(config).arch.attention;
+}
+
+TEST(Dense, WindowsOfQwen) {
+  constexpr AttentionKind kFull = AttentionKind::kFull;
+  constexpr AttentionKind kSliding = AttentionKind::kSliding;
+  const std::vector<AttentionKind> full(3, kFull);
+  const std::vector<AttentionKind> sliding(3, kSliding);
+  EXPECT_EQ(Kinds({{"use_sliding_window", false}}), full);
+  EXPECT_EQ(Kinds({{"use_sliding_window", true}, {"sliding_window", nullptr}}), full);
+  EXPECT_EQ(Kinds({{"use_sliding_window", true}, {"max_window_layers", 0}}), sliding);
+  EXPECT_EQ(Kinds({{"use_sliding_window", true}, {"max_window_layers", 1}}),
+            (std::vector<AttentionKind>{kFull, kSliding, kSliding}));
+  EXPECT_EQ(Kinds({{"use_sliding_window", true},
+                   {"layer_types", {"sliding_attention", "full_attention", "sliding_attention"}}}),
+            (std::vector<AttentionKind>{kSliding, kFull, kSliding}));
+  // No layer is named: vLLM gives the window to all of them.
+  EXPECT_EQ(Kinds({{"use_sliding_window", true}, {"max_window_layers", 3}}), sliding);
+  EXPECT_EQ(Kinds({{"use_sliding_window", true}}), sliding);
+
+  nlohmann::json config = Small("Qwen3ForCausalLM");
+  config.update({{"use_sliding_window", true}, {"sliding_window", 512}, {"max_window_layers", 0}});
+  EXPECT_EQ(Build(config).arch.window, 512);
+  config["layer_types"] = {"full_attention"};
+  EXPECT_EQ(BuildError(config), "config.json: layer_types: expected one entry a layer");
+}
+
 // Mistral's window holds for every layer, Qwen's key stands beside a switch that is off.
 TEST(Dense, SlidingWindows) {
   nlohmann::json config = Small("MistralForCausalLM");

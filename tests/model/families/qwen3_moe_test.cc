@@ -29,16 +29,25 @@ TEST(Qwen3Moe, BuildsTheEndsOnEveryStage) {
   }
 }
 
+TEST(Qwen3Moe, LayersMayBeDense) {
+  nlohmann::json config = ExampleConfig(kModel);
+  config["mlp_only_layers"] = {3};
+  const ModelSpec spec = Build(config);
+  EXPECT_FALSE(spec.arch.is_moe(3));
+  EXPECT_TRUE(spec.arch.is_moe(4));
+  for (const ModuleRow& row : spec.table.rows) {
+    if (row.role == Role::kDenseMlp) {
+      EXPECT_EQ(row.layers.layers(), (std::vector<int64_t>{3}));
+      EXPECT_EQ(row.quant.scheme, QuantScheme::kFp8Block);
+    }
+    if (row.role == Role::kRoutedExpert) {
+      EXPECT_EQ(row.layers.size(), 47);
+    }
+  }
+}
+
 TEST(Qwen3Moe, Refusals) {
   nlohmann::json config = ExampleConfig(kModel);
-  config["decoder_sparse_step"] = 2;
-  EXPECT_EQ(BuildError(config),
-            "config.json: decoder_sparse_step: expected 1: every layer is a mixture");
-  config = ExampleConfig(kModel);
-  config["mlp_only_layers"] = {3};
-  EXPECT_EQ(BuildError(config),
-            "config.json: mlp_only_layers: expected none: every layer is a mixture");
-  config = ExampleConfig(kModel);
   config["use_sliding_window"] = true;
   EXPECT_EQ(BuildError(config),
             "config.json: use_sliding_window: sliding-window layers are not modelled");
