@@ -130,6 +130,32 @@ const Family* FindFamily(const std::string& architecture) {
   return nullptr;
 }
 
+// The class behind a config that leaves "architectures" out; empty for a type that does not tell.
+std::string_view ClassOf(std::string_view model_type) {
+  static constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
+      {"deepseek_v2", "DeepseekV2ForCausalLM"},
+      {"deepseek_v3", "DeepseekV3ForCausalLM"},
+      {"gemma2", "Gemma2ForCausalLM"},
+      {"gemma3_text", "Gemma3ForCausalLM"},
+      {"glm4_moe", "Glm4MoeForCausalLM"},
+      {"gpt_oss", "GptOssForCausalLM"},
+      {"kimi_k2", "DeepseekV3ForCausalLM"},
+      {"kimi_linear", "KimiLinearForCausalLM"},
+      {"llama", "LlamaForCausalLM"},
+      {"minimax_m2", "MiniMaxM2ForCausalLM"},
+      {"mistral", "MistralForCausalLM"},
+      {"mixtral", "MixtralForCausalLM"},
+      {"phi3", "Phi3ForCausalLM"},
+      {"qwen2", "Qwen2ForCausalLM"},
+      {"qwen3", "Qwen3ForCausalLM"},
+      {"qwen3_moe", "Qwen3MoeForCausalLM"},
+      {"qwen3_next", "Qwen3NextForCausalLM"}};
+  for (const auto& [type, name] : kTypes) {
+    if (type == model_type) return name;
+  }
+  return {};
+}
+
 std::vector<std::string> KnownArchitectures() {
   std::vector<std::string> names;
   for (const Family& family : Registry()) {
@@ -186,10 +212,15 @@ Status ParseAssumption(std::string_view text, Assumptions* out) {
 Result<ModelSpec> BuildModelSpec(std::string_view config_text, const std::string& subject,
                                  const Assumptions& assumptions, std::string_view sidecar,
                                  const std::string& sidecar_path) {
-  SHARDPLAN_ASSIGN_OR_RETURN(const nlohmann::json json, ParseConfigObject(config_text, subject));
+  SHARDPLAN_ASSIGN_OR_RETURN(nlohmann::json json, ParseConfigObject(config_text, subject));
   ConfigReader config(json, subject);
-  const std::vector<std::string> names = config.StringListOr("architectures", {});
+  std::vector<std::string> names = config.StringListOr("architectures", {});
+  const std::string type = names.empty() ? config.StringOr("model_type", "") : "";
   if (!config.ok()) return tl::unexpected(config.error());
+  if (const std::string_view name = ClassOf(type); !name.empty()) {
+    names.emplace_back(name);
+    json["architectures"] = names;
+  }
   if (names.empty()) {
     return Fail(ErrorCode::kInvalidInput, subject,
                 "architectures: expected the model's class name, found nothing",
@@ -204,6 +235,13 @@ Result<ModelSpec> BuildModelSpec(std::string_view config_text, const std::string
       if (!plan.plain() && !known.stacked_experts) known.stacked_experts = false;
       SHARDPLAN_ASSIGN_OR_RETURN(ModelSpec spec, family->build(config, known));
       spec.arch.family = family->info.id;
+      if (!type.empty()) {
+        spec.findings.push_back({"model.architecture_from_type", Severity::kNote, subject,
+                                 fmt::format("names no architecture: planned as {}, from its "
+                                             "model_type",
+                                             names.front()),
+                                 ""});
+      }
       ApplyQuantization(plan, &spec);
       Totals(spec.table);  // throws where the sizes leave 64 bits
       return spec;

@@ -464,6 +464,24 @@ TEST(FamilyTotals, EqualThePublishedOnes) {
   }
 }
 
+TEST(Families, AModelTypeTellsTheClassWhereNothingElseDoes) {
+  nlohmann::json config = DenseConfig("Qwen2ForCausalLM", 64, 128, 2, 8, 2, 256);
+  const TensorTotals named = Totals(Build(config).table);
+  config.erase("architectures");
+  config["model_type"] = "qwen2";
+  const ModelSpec spec = Build(config);
+  EXPECT_EQ(spec.arch.name, "Qwen2ForCausalLM");
+  EXPECT_EQ(Totals(spec.table).payload, named.payload);
+  ASSERT_FALSE(spec.findings.empty());
+  EXPECT_EQ(spec.findings.front().id, "model.architecture_from_type");
+  EXPECT_EQ(spec.findings.front().message,
+            "names no architecture: planned as Qwen2ForCausalLM, from its model_type");
+  config["model_type"] = "nobody";
+  EXPECT_EQ(BuildError(config),
+            "config.json: architectures: expected the model's class name, found nothing; is this a "
+            "model's config.json?");
+}
+
 TEST(Families, UnknownArchitecturesSuggest) {
   EXPECT_EQ(BuildError({{"architectures", {"NemotronHForCausalLMs"}}}),
             "config.json: architecture 'NemotronHForCausalLMs' is not known; did you mean "

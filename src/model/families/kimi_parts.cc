@@ -29,16 +29,22 @@ std::vector<AttentionKind> AttentionOf(ConfigReader& linear, int64_t layers) {
   return kinds;
 }
 
+// Kimi-Linear has the tokenizer's word for it, and copies of its config neither; the published
+// model has a million positions.
+int64_t ReadPositions(ConfigReader& text, const Architecture& a) {
+  constexpr std::string_view kKey = "max_position_embeddings";
+  constexpr int64_t kMost = int64_t{1} << 32;
+  if (a.name != "KimiLinearForCausalLM" || text.Has(kKey)) return text.Int(kKey, 1, kMost);
+  return text.IntOr("model_max_length", 1, kMost, int64_t{1} << 20);
+}
+
 }  // namespace
 
 int64_t ReadKimiText(ConfigReader& text, ConfigReader& linear, Architecture* a) {
   a->dtype = ModelDType(text);
   a->hidden = text.Dim("hidden_size");
   a->vocabulary = text.Dim("vocab_size");
-  // Kimi-Linear has the tokenizer's word for it.
-  const char* positions = "max_position_embeddings";
-  if (!text.Has(positions) && text.Has("model_max_length")) positions = "model_max_length";
-  a->max_positions = text.Int(positions, 1, int64_t{1} << 32);
+  a->max_positions = ReadPositions(text, *a);
   a->tied_embeddings = text.BoolOr("tie_word_embeddings", false);
   a->heads = text.Dim("num_attention_heads");
   a->kv_heads = text.Dim("num_key_value_heads");

@@ -11,6 +11,14 @@ using testing_support::ExampleConfig;
 
 const char kModel[] = "moonshotai__Kimi-Linear-48B-A3B";
 
+TEST(KimiLinear, AMillionPositionsWhereTheConfigSaysNone) {
+  nlohmann::json config = ExampleConfig(kModel);
+  config.erase("max_position_embeddings");
+  EXPECT_EQ(Build(config).arch.max_positions, 1 << 20);
+  config["model_max_length"] = 4096;
+  EXPECT_EQ(Build(config).arch.max_positions, 4096);
+}
+
 TEST(KimiLinear, Architecture) {
   const Architecture a = Build(ExampleConfig(kModel)).arch;
   EXPECT_EQ(a.family, "kimi-linear");
@@ -74,10 +82,9 @@ TEST(KimiLinear, Refusals) {
   EXPECT_EQ(BuildError(config),
             "config.json: moe_layer_freq: expected 1: every layer after the dense ones is MoE");
   config = ExampleConfig(kModel);
-  config.erase("model_max_length");
+  config["model_max_length"] = 0;
   EXPECT_EQ(BuildError(config),
-            "config.json: max_position_embeddings: expected an integer from 1 to 4,294,967,296, "
-            "found nothing");
+            "config.json: model_max_length: expected an integer from 1 to 4,294,967,296, found 0");
 }
 
 }  // namespace
