@@ -32,10 +32,11 @@ std::vector<AttentionKind> AttentionOf(ConfigReader& linear, int64_t layers) {
 // Kimi-Linear has the tokenizer's word for it, and copies of its config neither; the published
 // model has a million positions.
 int64_t ReadPositions(ConfigReader& text, const Architecture& a) {
-  constexpr std::string_view kKey = "max_position_embeddings";
   constexpr int64_t kMost = int64_t{1} << 32;
-  if (a.name != "KimiLinearForCausalLM" || text.Has(kKey)) return text.Int(kKey, 1, kMost);
-  return text.IntOr("model_max_length", 1, kMost, int64_t{1} << 20);
+  const char* key = "max_position_embeddings";
+  if (!text.Has(key) && text.Has("model_max_length")) key = "model_max_length";
+  if (!text.Has(key) && a.name == "KimiLinearForCausalLM") return int64_t{1} << 20;
+  return text.Int(key, 1, kMost);
 }
 
 }  // namespace
