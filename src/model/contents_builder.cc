@@ -29,7 +29,8 @@ void ContentsBuilder::AddGroup(const ModuleRow& row, const StoredTensor& tensor,
   group.placement = row.placement;
   group.dtype = dtype;
   group.shape = tensor.shape;
-  group.experts = row.experts;
+  const bool stacked = row.slice && row.slice->stacked && !row.shape.dims.empty();
+  group.experts = stacked ? row.shape.dims[0] : row.experts;
   group.amount = {count, internal::CheckedMul(tensor.parameters, count),
                   internal::CheckedMul(tensor.shape.Elements(), count),
                   SizeOf(dtype, tensor.shape).value_or(Bytes()) * count};

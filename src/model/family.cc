@@ -6,6 +6,7 @@
 
 #include "model/config_reader.h"
 #include "model/families/families.h"
+#include "model/families/unknown.h"
 #include "model/quantization_plan.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/suggest.h"
@@ -211,7 +212,7 @@ Status ParseAssumption(std::string_view text, Assumptions* out) {
 
 Result<ModelSpec> BuildModelSpec(std::string_view config_text, const std::string& subject,
                                  const Assumptions& assumptions, std::string_view sidecar,
-                                 const std::string& sidecar_path) {
+                                 const std::string& sidecar_path, const Inventory* headers) {
   SHARDPLAN_ASSIGN_OR_RETURN(nlohmann::json json, ParseConfigObject(config_text, subject));
   ConfigReader config(json, subject);
   std::vector<std::string> names = config.StringListOr("architectures", {});
@@ -248,6 +249,15 @@ Result<ModelSpec> BuildModelSpec(std::string_view config_text, const std::string
     } catch (const SizeOverflow&) {
       return Fail(ErrorCode::kInvalidInput, subject,
                   "the sizes in this config multiply to more than 64 bits");
+    }
+  }
+  if (headers && headers->has_headers) {
+    try {
+      return families::BuildUnknown(config, *headers,
+                                    ReadQuantizationPlan(config, sidecar, sidecar_path));
+    } catch (const SizeOverflow&) {
+      return Fail(ErrorCode::kInvalidInput, subject,
+                  "the sizes in this checkpoint multiply to more than 64 bits");
     }
   }
   const std::vector<std::string> close = CloseNames(names.front(), KnownArchitectures());

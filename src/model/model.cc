@@ -107,11 +107,12 @@ Result<Model> LoadModel(const std::string& path, const Assumptions& assumptions,
   if (!known.stacked_draft_experts) {
     known.stacked_draft_experts = StacksExperts(inventory, /*draft=*/true);
   }
-  SHARDPLAN_ASSIGN_OR_RETURN(
-      ModelSpec spec,
-      BuildModelSpec(text, config, known, sidecar, Printable(inventory.quant_config_path)));
+  SHARDPLAN_ASSIGN_OR_RETURN(ModelSpec spec,
+                             BuildModelSpec(text, config, known, sidecar,
+                                            Printable(inventory.quant_config_path), &inventory));
   model.arch = std::move(spec.arch);
   model.table = std::move(spec.table);
+  model.guesses = std::move(spec.guesses);
   model.findings = std::move(spec.findings);
   for (Finding& finding : inventory.findings) model.findings.push_back(std::move(finding));
   inventory.findings.clear();

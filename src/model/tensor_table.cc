@@ -91,7 +91,8 @@ std::vector<StoredTensor> StoredTensors(const ModuleRow& row) {
   std::vector<StoredTensor> out;
   if (!row.stored) return out;
   if (row.form == Form::kTensor) {
-    out.push_back({"", row.dtype, row.shape, row.shape.Elements()});
+    const int64_t values = row.slice ? row.slice->values : 1;
+    out.push_back({"", row.dtype, row.shape, internal::CheckedMul(row.shape.Elements(), values)});
     return out;
   }
   const int64_t o = row.shape.dims[0];

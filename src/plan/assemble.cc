@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "engine/vllm/kv_cache.h"
 #include "engine/vllm/refusals.h"
@@ -17,10 +18,51 @@ namespace {
 // A rank's class: its stage, and whether it holds one of the experts left over by an uneven split.
 using ClassKey = std::pair<int64_t, int64_t>;
 
+enum class End { kLow, kCentral, kHigh };  // which end of the ranges the others are at
+
+// Central and at both ends: at the cheap one of the other entries, at their dear one.
+struct Layouts {
+  vllm::KvLayout central;
+  std::optional<vllm::KvLayout> least;  // where the kind of attention is guessed
+  std::optional<vllm::KvLayout> most;
+
+  const vllm::KvLayout& At(End end) const {
+    return end == End::kLow && least ? *least : end == End::kHigh && most ? *most : central;
+  }
+};
+
+// The layout of an architecture whose cache is at one end.
+vllm::KvLayout LayoutOf(const Prepared& p, Architecture arch, bool whole_heads) {
+  // Every rank keeps all heads: as if there were as many times more of them as ranks.
+  if (whole_heads) arch.kv_heads = internal::CheckedMul(arch.kv_heads, p.context.sizes.tp);
+  vllm::Context context = p.context;
+  context.arch = &arch;
+  return vllm::MakeKvLayout(context);
+}
+
+Layouts MakeLayouts(const Prepared& p, const Model& model) {
+  Layouts layouts;
+  layouts.central = vllm::MakeKvLayout(p.context);
+  if (!model.guesses || !model.guesses->least_cache) return layouts;
+  layouts.least = LayoutOf(p, *model.guesses->least_cache, false);
+  layouts.most = LayoutOf(p, *model.guesses->most_cache, model.guesses->heads_may_be_whole);
+  return layouts;
+}
+
 struct Classes {
   std::map<int64_t, DeviceWeights> weights;         // by number of local experts
+  std::map<int64_t, GuessedWeights> ends;           // the same, of a model with guesses
   std::map<ClassKey, StageEvaluation> evaluations;  // by stage and number of local experts
 };
+
+GuessedWeights EndsOf(const Prepared& p, const Model& model, ShardingRules rules) {
+  GuessedWeights ends;
+  rules.guess = GuessEnd::kFinest;
+  ends.finest = ComputeDeviceWeights(model.arch, p.table, rules);
+  rules.guess = GuessEnd::kWhole;
+  ends.whole = ComputeDeviceWeights(model.arch, p.table, rules);
+  return ends;
+}
 
 Classes EvaluateClasses(const Prepared& p, const Model& model,
                         const std::vector<RankPlace>& places) {
@@ -28,17 +70,19 @@ Classes EvaluateClasses(const Prepared& p, const Model& model,
   for (const RankPlace& place : places) {
     const ShardingRules rules = vllm::RulesFor(p.context, place.ep_rank);
     auto [it, is_new] = classes.weights.try_emplace(rules.local_experts);
-    if (is_new) it->second = ComputeDeviceWeights(model.arch, p.table, rules);
+    if (is_new) {
+      it->second = ComputeDeviceWeights(model.arch, p.table, rules);
+      if (model.guesses) classes.ends.emplace(rules.local_experts, EndsOf(p, model, rules));
+    }
     const ClassKey key(place.stage, rules.local_experts);
     if (!classes.evaluations.contains(key)) {
       classes.evaluations.emplace(
-          key, EvaluateStage(p, model, it->second, place.stage, rules.local_experts));
+          key, EvaluateStage(p, model, it->second, place.stage, rules.local_experts,
+                             model.guesses ? &classes.ends.at(rules.local_experts) : nullptr));
     }
   }
   return classes;
 }
-
-enum class End { kLow, kCentral, kHigh };  // which end of the ranges the others are at
 
 // KV bytes of the fullest class of each stage. The others' cheap end leaves the most.
 std::vector<Bytes> AvailableByStage(const Classes& classes, size_t stages, End end) {
@@ -59,7 +103,8 @@ Bytes At(const Range& range, End end) {
 }
 
 // Whether every rank admits what was asked for, starts, captures and loads at one end.
-Verdict Judge(const Prepared& p, const Classes& classes, const vllm::KvLayout& layout, End end) {
+Verdict Judge(const Prepared& p, const Classes& classes, const Layouts& layouts, End end) {
+  const vllm::KvLayout& layout = layouts.At(end);
   const vllm::Resolved& r = p.context.resolved;
   const std::vector<Bytes> available = AvailableByStage(classes, p.context.stages.size(), end);
   for (size_t stage = 0; stage < available.size(); ++stage) {
@@ -108,7 +153,8 @@ Account LargestOutside(const Prepared& p, const StageEvaluation& e) {
 }
 
 RankPlan MakeRank(const Prepared& p, const StageEvaluation& e, const RankPlace& place,
-                  const vllm::KvLayout& layout, const KvPlan& kv) {
+                  const Layouts& layouts, const KvPlan& kv, bool guessed) {
+  const vllm::KvLayout& layout = layouts.central;
   RankPlan rank;
   rank.place = place;
   rank.numa_node =
@@ -130,11 +176,16 @@ RankPlan MakeRank(const Prepared& p, const StageEvaluation& e, const RankPlace& 
   rank.load_peak = e.load_peak.central;
   Ledger ledger(rank.device_total, rank.capacity, e.budget);
   for (const Entry& entry : e.entries) ledger.Add(entry);
+  const Bytes cache = rank.bytes_per_block * kv.num_blocks;
+  // Fewer blocks may be larger ones, where the kind of attention is guessed.
+  const auto end = [&](End which, int64_t blocks) {
+    return layouts.At(which).bytes_per_block[stage] * blocks;
+  };
   ledger.Add({Account::kKvCache,
               true,
-              Range(rank.bytes_per_block * kv.num_blocks_low, rank.bytes_per_block * kv.num_blocks,
-                    rank.bytes_per_block * kv.num_blocks_high),
-              Basis::kDerived,
+              Range(std::min(cache, end(End::kHigh, kv.num_blocks_low)), cache,
+                    std::max(cache, end(End::kLow, kv.num_blocks_high))),
+              guessed ? Basis::kAssumed : Basis::kDerived,
               fmt::format("{} blocks × {}, the least of all ranks", FormatCount(kv.num_blocks),
                           FormatBytes(rank.bytes_per_block)),
               {}});
@@ -143,7 +194,8 @@ RankPlan MakeRank(const Prepared& p, const StageEvaluation& e, const RankPlace& 
   return rank;
 }
 
-KvPlan MakeKv(const Prepared& p, const Classes& classes, const vllm::KvLayout& layout) {
+KvPlan MakeKv(const Prepared& p, const Classes& classes, const Layouts& layouts) {
+  const vllm::KvLayout& layout = layouts.central;
   const vllm::Resolved& r = p.context.resolved;
   const size_t stages = p.context.stages.size();
   KvPlan kv;
@@ -164,12 +216,13 @@ KvPlan MakeKv(const Prepared& p, const Classes& classes, const vllm::KvLayout& l
          group.widest_page(), layout.BlocksOf(group, r.max_model_len)});
   }
   auto capacity = [&](End end) {
-    return vllm::ComputeCapacity(layout, AvailableByStage(classes, stages, end), r.max_model_len);
+    return vllm::ComputeCapacity(layouts.At(end), AvailableByStage(classes, stages, end),
+                                 r.max_model_len);
   };
   const vllm::KvCapacity central = capacity(End::kCentral);
   kv.num_blocks = central.num_blocks;
-  kv.num_blocks_low = capacity(End::kHigh).num_blocks;
-  kv.num_blocks_high = capacity(End::kLow).num_blocks;
+  kv.num_blocks_low = std::min(kv.num_blocks, capacity(End::kHigh).num_blocks);
+  kv.num_blocks_high = std::max(kv.num_blocks, capacity(End::kLow).num_blocks);
   kv.blocks_per_request = central.blocks_per_request;
   kv.max_concurrency = central.max_concurrency;
   kv.tokens = central.tokens;
@@ -294,7 +347,8 @@ Result<Plan> Assemble(const Environment& env, const Deployment& deployment, bool
   }
   const std::vector<RankPlace> places = PlaceRanks(deployment.sizes, p.placement.ranks_per_node);
   const Classes classes = EvaluateClasses(p, model, places);
-  const vllm::KvLayout layout = vllm::MakeKvLayout(p.context);
+  const Layouts layouts = MakeLayouts(p, model);
+  const vllm::KvLayout& layout = layouts.central;
   if (deployment.settings.max_model_len_auto) {
     // --max-model-len auto: the engine's own binary search, down from the model's maximum.
     const int64_t window = vllm::LargestWindow(
@@ -303,18 +357,19 @@ Result<Plan> Assemble(const Environment& env, const Deployment& deployment, bool
     p.context.resolved.max_model_len = std::max<int64_t>(window, 1);
   }
   SHARDPLAN_RETURN_IF_ERROR(CheckTokens(deployment, p.context.resolved.max_model_len));
-  plan.kv = MakeKv(p, classes, layout);
+  plan.kv = MakeKv(p, classes, layouts);
   for (const RankPlace& place : places) {
-    plan.ranks.push_back(MakeRank(p, EvaluationOf(p, classes, place), place, layout, *plan.kv));
+    plan.ranks.push_back(MakeRank(p, EvaluationOf(p, classes, place), place, layouts, *plan.kv,
+                                  model.guesses.has_value()));
   }
   plan.window.max_model_len = p.context.resolved.max_model_len;
   plan.window.output_tokens = deployment.output_tokens;
   if (deployment.output_tokens) {
     plan.window.max_input_tokens = plan.window.max_model_len - *deployment.output_tokens;
   }
-  plan.verdict = Judge(p, classes, layout, End::kCentral);
-  plan.verdict_low = Judge(p, classes, layout, End::kLow);
-  plan.verdict_high = Judge(p, classes, layout, End::kHigh);
+  plan.verdict = Judge(p, classes, layouts, End::kCentral);
+  plan.verdict_low = Judge(p, classes, layouts, End::kLow);
+  plan.verdict_high = Judge(p, classes, layouts, End::kHigh);
   FillActivations(classes, &plan);
   if (plan.verdict != Verdict::kFits) FillLimiting(p, classes, &plan);
   const std::vector<Finding> refusals = EngineRefusals(p, layout, plan);

@@ -30,7 +30,7 @@ void AddParam(std::vector<WeightItem>* items, std::string name, const DevicePara
   item.shape = param.shape.ToString();
   item.count = param.blocks;
   item.bytes = param.bytes;
-  item.basis = basis;
+  item.basis = Softer(basis, param.basis);
   item.source = fmt::format("{}, {}", ToString(param.role), NameOf(param.dtype));
   items->push_back(std::move(item));
 }

@@ -101,6 +101,20 @@ Bytes Total(const std::vector<vllm::ExtraBytes>& extras) {
   return sum;
 }
 
+// Of one end of what is guessed; buffers are the same at both.
+Bytes ResidentAt(const vllm::Context& c, const DeviceWeights& weights, int64_t stage,
+                 Bytes buffers) {
+  const StageRange& range = c.stages[static_cast<size_t>(stage)];
+  Bytes bytes = weights.StageBytes(range, stage == 0, stage + 1 == c.sizes.pp) + buffers +
+                Total(vllm::PostLoad(c, range, weights));
+  if (c.settings.cpu_offload_gb > 0) {
+    bytes -= vllm::WalkUva(weights, range, Gibibytes(c.settings.cpu_offload_gb).ToBytes(),
+                           c.settings.cpu_offload_params)
+                 .bytes;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 Bytes RequestedBytes(Bytes cuda_total, double utilization) {
@@ -109,7 +123,8 @@ Bytes RequestedBytes(Bytes cuda_total, double utilization) {
 }
 
 StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
-                              const DeviceWeights& weights, int64_t stage, int64_t local_experts) {
+                              const DeviceWeights& weights, int64_t stage, int64_t local_experts,
+                              const GuessedWeights* ends) {
   const vllm::Context& c = prepared.context;
   const StageRange& range = c.stages[static_cast<size_t>(stage)];
   const bool last = stage + 1 == c.sizes.pp;
@@ -125,6 +140,11 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
   }
   e.resident = e.detail.parameters + e.detail.buffers + e.detail.post_load + e.detail.rounding -
                e.offload.bytes;
+  e.weights = Range(e.resident);
+  if (ends) {  // offload ends with a whole parameter, which may turn two ends around
+    e.weights.low = std::min(e.resident, ResidentAt(c, ends->finest, stage, e.detail.buffers));
+    e.weights.high = std::max(e.resident, ResidentAt(c, ends->whole, stage, e.detail.buffers));
+  }
   e.activation = vllm::ComputeActivations(c, stage);
   e.graphs = vllm::ComputeGraphReserve(c, stage);
   const vllm::OutsideTorch outside = vllm::ComputeOutsideTorch(c);
@@ -150,10 +170,15 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
       fmt::format("{} NCCL communicators made before the baseline: {}", groups,
                   c.profile->nccl_group.source));
   const Basis exact = model.shape_basis;
-  add(Account::kWeights, true, Range(e.resident),
-      Softer(exact, e.detail.buffers + e.detail.post_load > Bytes() ? Basis::kDerived : exact),
-      "parameters, buffers and post-load copies by the engine's sharding rules, less offload");
-  add(Account::kActivations, true, e.activation.bytes, Basis::kDerived,
+  const Basis least = model.guesses ? Basis::kAssumed : Basis::kExact;
+  add(Account::kWeights, true, e.weights,
+      Softer(least, e.detail.buffers + e.detail.post_load > Bytes() ? Softer(exact, Basis::kDerived)
+                                                                    : exact),
+      model.guesses
+          ? "parameters and buffers by names and shapes of an unknown architecture, less offload"
+          : "parameters, buffers and post-load copies by the engine's sharding rules, less "
+            "offload");
+  add(Account::kActivations, true, e.activation.bytes, Softer(least, Basis::kDerived),
       fmt::format("profile run, binding phase {} ({} helps)", e.activation.binding,
                   e.activation.flag),
       ActivationParts(e.activation));
@@ -193,7 +218,7 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
                          (entry.account == Account::kCommunication && !entry.in_budget);
     if (at_load) base += entry.bytes;
   }
-  e.load_peak = base + Range(e.resident + transient);
+  e.load_peak = base + e.weights + Range(transient);
   return e;
 }
 

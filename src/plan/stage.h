@@ -12,6 +12,12 @@
 
 namespace shardplan {
 
+// What a rank of an unknown architecture holds where its guessed splits are at their ends.
+struct GuessedWeights {
+  DeviceWeights finest;
+  DeviceWeights whole;
+};
+
 // Ranks of a stage are alike but for the number of routed experts, which differs by one where
 // experts don't divide over the ranks.
 struct StageEvaluation {
@@ -19,6 +25,7 @@ struct StageEvaluation {
   vllm::GraphReserve graphs;
   WeightsDetail detail;
   Bytes resident;  // weights on the card after offload
+  Range weights;   // the same with its ends, where splits are guessed
   vllm::Offload offload;
   Range budget;
   std::vector<Entry> entries;  // everything but the KV cache and the remainder
@@ -28,9 +35,11 @@ struct StageEvaluation {
   Range load_peak;             // of CUDA-visible memory, while loading
 };
 
-// `weights` are those of the rank's class (ComputeDeviceWeights with vllm::RulesFor).
+// `weights` are those of the rank's class (ComputeDeviceWeights with vllm::RulesFor), `ends` theirs
+// where the model has guesses.
 StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
-                              const DeviceWeights& weights, int64_t stage, int64_t local_experts);
+                              const DeviceWeights& weights, int64_t stage, int64_t local_experts,
+                              const GuessedWeights* ends = nullptr);
 
 // Bytes that the engine allows itself: ceil(CUDA total × utilization), in the engine's doubles.
 Bytes RequestedBytes(Bytes cuda_total, double utilization);

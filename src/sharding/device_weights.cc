@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "sharding/sliced_tensor.h"
 #include "shardplan/base/units.h"
 #include "shardplan/sharding/created_params.h"
 
@@ -181,7 +182,9 @@ std::vector<DeviceParam> BuildParams(const std::vector<const ModuleRow*>& rows,
   for (const auto& [name, members] : groups) {
     const ModuleRow& head = *members.front();
     const size_t before = out.size();
-    if (IsExpert(head.split)) {
+    if (head.slice) {
+      out.push_back(SliceTensor(members, arch, rules));
+    } else if (IsExpert(head.split)) {
       AddExperts(members, rules, &out);
     } else if (head.form == Form::kLinear) {
       AddLinear(members, arch, rules, &out);
@@ -219,6 +222,10 @@ DeviceWeights ComputeDeviceWeights(const Architecture& arch, const TensorTable& 
   const std::vector<ModuleRow> sliced = SlicedRows(table);
   std::vector<const ModuleRow*> layered, first, last, every;
   for (const ModuleRow& row : sliced) {
+    if (rules.guess == GuessEnd::kWhole && row.slice && row.slice->on_every_stage) {
+      every.push_back(&row);
+      continue;
+    }
     switch (row.placement) {
       case Placement::kLayers:
         layered.push_back(&row);
@@ -329,6 +336,10 @@ std::vector<Indivisible> CheckSharding(const Architecture& arch, const TensorTab
   for (const ModuleRow& row : SlicedRows(table)) {
     if (row.placement == Placement::kNotLoaded) continue;
     if (row.is_tower() && !rules.vision_on_device) continue;
+    if (row.slice) {
+      CheckSlice(row, arch, rules, &out);
+      continue;
+    }
     const Shape& shape = row.device_shape ? *row.device_shape : row.shape;
     if (shape.dims.empty()) continue;
     const int64_t rows = shape.dims[0];

@@ -10,7 +10,9 @@
 
 #include "shardplan/base/finding.h"
 #include "shardplan/base/result.h"
+#include "shardplan/checkpoint/inventory.h"
 #include "shardplan/model/architecture.h"
+#include "shardplan/model/guesses.h"
 #include "shardplan/model/tensor_table.h"
 
 namespace shardplan {
@@ -37,6 +39,7 @@ struct ModelSpec {
   TensorTable table;
   std::vector<Finding> findings;   // e.g. layers announced and not stored
   bool quantization_read = false;  // the family gave its rows their formats itself
+  std::optional<Guesses> guesses;  // of an architecture that no family covers
 };
 
 // A row of the catalogue of families.
@@ -53,9 +56,12 @@ const std::vector<FamilyInfo>& Families();
 // error messages for the file. Fails with kInvalidInput for a broken or contradictory config and
 // kUnsupported for an architecture or quantization that no family covers (close names are listed).
 // `sidecar` is the text of the hf_quant_config.json beside it, `sidecar_path` its name in messages.
+// Where `headers` has shard headers, an architecture that no family covers is not refused: its
+// table is made up from the headers' names and shapes, and `guesses` says what that rests on.
 Result<ModelSpec> BuildModelSpec(std::string_view config_text, const std::string& subject,
                                  const Assumptions& assumptions = {}, std::string_view sidecar = {},
-                                 const std::string& sidecar_path = "hf_quant_config.json");
+                                 const std::string& sidecar_path = "hf_quant_config.json",
+                                 const Inventory* headers = nullptr);
 
 }  // namespace shardplan
 

@@ -2,6 +2,7 @@
 #ifndef SHARDPLAN_MODEL_MODEL_H_
 #define SHARDPLAN_MODEL_MODEL_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,9 @@ struct Model {
   std::vector<ShardUse> shard_use;  // one per shard; empty without headers
   std::vector<Finding> findings;
 
+  // Of an architecture that no family covers: what the table and the cache rest on.
+  std::optional<Guesses> guesses;
+
   // Another precision than the checkpoint's: nothing that could be launched.
   bool hypothetical = false;
 
@@ -43,9 +47,10 @@ struct Model {
 
 // Loads the checkpoint or config at `path` and ties it to its family. Besides what OpenCheckpoint
 // and BuildModelSpec refuse, fails with kInvalidInput where config and headers contradict each
-// other: a tensor that the config implies is missing or has another shape. Tensors that no row
-// explains are a warning (model.unknown_tensors) and are counted, not loaded; announced MTP layers
-// that are not stored are a note (model.mtp_absent).
+// other: a tensor that the config implies is missing or has another shape. An
+// architecture that no family covers is planned from shard headers, with a warning
+// (model.family_unknown). Tensors that no row explains are a warning (model.unknown_tensors) and
+// are counted, not loaded; announced MTP layers that are not stored are a note (model.mtp_absent).
 Result<Model> LoadModel(const std::string& path, const Assumptions& assumptions = {},
                         const OpenOptions& options = {});
 

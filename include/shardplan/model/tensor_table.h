@@ -100,6 +100,20 @@ struct RowPart {
   int64_t kv_heads = 0;  // of Split::kKvHeads, where they are not the model's
 };
 
+// How a tensor of any shape is sliced, where a family was made up from names and shapes
+// (model/families/unknown.h). The row's split says by what, this says along which dimension.
+struct TensorSlice {
+  int dim = 0;           // that the split divides; -1: none
+  bool stacked = false;  // dimension 0 counts routed experts
+  // The split rests on a guess: at the cheap end the tensor is sliced as finely as its kind allows,
+  // at the dear end it stands whole on every rank.
+  bool guessed = false;
+  bool on_every_stage = false;  // at the dear end: some models build it on every pipeline stage
+  bool rounds_up = false;       // scales: a slice may end inside one
+  int64_t values = 1;           // logical weights in one stored element; 0: a scale or an index
+  std::vector<RowPart> parts;   // as ModuleRow::parts, along `dim` and in proportion
+};
+
 // One row: a module of the checkpoint, repeated over layers, experts or blocks.
 struct ModuleRow {
   // {L} stands for the layer, {E} for the expert, {B} for a block of the vision tower.
@@ -120,6 +134,7 @@ struct ModuleRow {
   AttentionScale attention_scale = AttentionScale::kNone;
   int64_t kv_heads = 0;               // of Split::kKvHeads, where they are not the model's
   std::vector<RowPart> parts;         // in order, where `split` differs inside; empty: one slice
+  std::optional<TensorSlice> slice;   // of Form::kTensor, in families made up from names and shapes
   QuantFormat quant;                  // of a linear; plain by default
   DType dtype = DType::kBF16;         // in the file, where not quantized
   DType device_dtype = DType::kBF16;  // as the engine creates it

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "shardplan/base/basis.h"
 #include "shardplan/base/bytes.h"
 #include "shardplan/base/finding.h"
 #include "shardplan/layout/layout.h"
@@ -14,6 +15,13 @@
 #include "shardplan/model/tensor_table.h"
 
 namespace shardplan {
+
+// Which way the splits that a family only guesses are taken (TensorSlice::guessed).
+enum class GuessEnd {
+  kCentral,
+  kFinest,  // sliced as finely as their kind allows
+  kWhole,   // on every rank
+};
 
 // What an engine and a deployment decide about sharding. The engine's folder fills it in; this
 // layer only does the arithmetic.
@@ -32,6 +40,7 @@ struct ShardingRules {
   bool replicate_shared = false;  // sequence parallelism keeps shared experts and dense MLPs whole
   bool vision_on_device = true;   // --language-model-only leaves tower and projector out
   bool vision_sharded = false;    // vision heads divide by TP and the encoder mode says weights
+  GuessEnd guess = GuessEnd::kCentral;
 };
 
 // One tensor as the engine creates it on this rank.
@@ -43,6 +52,7 @@ struct DeviceParam {
   Bytes bytes;         // of all blocks
   Role role = Role::kNorm;
   Split split = Split::kReplicated;
+  Basis basis = Basis::kExact;  // of the way it is sliced; softer where a family guesses
   std::string rule;  // in words, for explanations: "rows ÷ TP 8", "896 experts, I 3,072 ÷ 8"
 };
 
