@@ -115,7 +115,7 @@ void PadExperts(const ModuleRow& row, const Architecture& arch, const ShardingRu
     bytes = CeilDiv(internal::CheckedMul(bytes, padded / common), whole / common);
   };
   times(rules.expert_intermediate, arch.moe.intermediate);
-  times(rules.expert_width, arch.hidden);
+  times(rules.expert_width, arch.moe.latent > 0 ? arch.moe.latent : arch.hidden);
   local->bytes = Bytes(bytes) * kept;
   local->rule += ", padded as MXFP4 backends pad";
 }

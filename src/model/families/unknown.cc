@@ -216,6 +216,7 @@ class UnknownBuilder {
       s.latent |= name.module().starts_with("kv_a_proj") && !row.slice->guessed;
       s.keys_and_values |= (row.split == Split::kKvHeads || fused) && !row.slice->guessed;
     }
+    if (row.split == Split::kExpertDown && matrix) NoteExpertOutput(row);
     const bool output = row.split == Split::kExpertGate || row.split == Split::kColumn ||
                         row.split == Split::kSharedColumn;
     const bool plain = IsFloat(row.dtype) || row.dtype == DType::kF8E4M3;
@@ -229,8 +230,21 @@ class UnknownBuilder {
     if (row.role == Role::kSharedExpert && shared_width_ == 0) shared_width_ = width;
   }
 
+  // Experts may work in a latent of their own: its width is what their down projections give.
+  void NoteExpertOutput(const ModuleRow& row) {
+    const std::vector<int64_t>& dims = row.shape.dims;
+    const size_t first = row.slice->stacked ? 1 : 0;
+    // Other packed formats hold several outputs in a word.
+    if (dims.size() != first + 2 || row.slice->dim < 0 || row.dtype == DType::kI32) return;
+    const size_t out = static_cast<size_t>(row.slice->dim) == first ? first + 1 : first;
+    if (expert_output_ == 0) expert_output_ = dims[out];
+  }
+
   void FinishShapes() {
     Architecture& a = spec_.arch;
+    if (a.moe.experts > 0 && expert_output_ > 0 && expert_output_ != a.hidden) {
+      a.moe.latent = expert_output_;
+    }
     if (a.moe.experts > 0 && expert_width_ > 0) a.moe.intermediate = expert_width_;
     if (a.moe.experts > 0 && a.moe.intermediate == 0) a.moe.intermediate = a.dense_intermediate;
     a.moe.shared_intermediate = shared_width_;
@@ -297,6 +311,7 @@ class UnknownBuilder {
   Guesses guesses_;
   int64_t layers_ = 0;
   int64_t expert_width_ = 0;
+  int64_t expert_output_ = 0;
   int64_t dense_width_ = 0;
   int64_t shared_width_ = 0;
   std::vector<LayerSigns> signs_;

@@ -123,10 +123,10 @@ TEST(BuildUnknown, SaysSoWhereNothingIsGuessed) {
 // Without headers nothing is guessed.
 TEST(BuildUnknown, AConfigAloneIsRefusedAsBefore) {
   const TempDir dir;
-  WriteUnknown(TinyDeepseek(), dir.Path("m"), {{"architectures", {"DeepseekV4ForCausalLM"}}});
+  WriteUnknown(TinyDeepseek(), dir.Path("m"), {{"architectures", {"DeepseekV9ForCausalLM"}}});
   const std::string refusal =
-      ": architecture 'DeepseekV4ForCausalLM' is not known; did you mean DeepseekV2ForCausalLM or "
-      "DeepseekV3ForCausalLM?";
+      ": architecture 'DeepseekV9ForCausalLM' is not known; did you mean "
+      "DeepseekV2ForCausalLM, DeepseekV3ForCausalLM or DeepseekV4ForCausalLM?";
   EXPECT_EQ(LoadModel(dir.Path("m"))->arch.family, "unknown");
   EXPECT_EQ(LoadError(dir.Path("m/config.json")), dir.Path("m/config.json") + refusal);
   for (const auto& entry : std::filesystem::directory_iterator(dir.Path("m"))) {
