@@ -12,6 +12,15 @@
 
 namespace shardplan {
 
+// An option and the value it took, as text: for lists of defaults, and for variables.
+using OptionValue = std::pair<std::string, std::string>;
+
+// A flag of the engine's own command that a person gave, for what depends on the version.
+struct GivenFlag {
+  std::string name;   // "--moe-backend"
+  std::string value;  // as given, words joined by spaces; empty for a switch
+};
+
 // What was asked for. A knob that is not set takes the engine's default for that version, card and
 // model; the plan lists those. Names are vLLM's long flags.
 struct EngineSettings {
@@ -31,6 +40,9 @@ struct EngineSettings {
   std::optional<std::string> mamba_ssm_cache_dtype;  // of recurrent states: "auto", "float32", …
   bool disable_hybrid_kv_cache_manager = false;      // windows are allocated as full attention
   std::optional<bool> async_scheduling;
+  std::optional<int64_t> num_gpu_blocks_override;  // blocks of the cache, whatever memory there is
+  bool disable_custom_all_reduce = false;
+  std::optional<std::string> logprobs_mode;  // "raw_logprobs", "processed_logits", …
   std::optional<std::string> offload_backend;  // "uva"
   double cpu_offload_gb = 0;                   // GiB per card, as vLLM counts them
   std::vector<std::string> cpu_offload_params;
@@ -39,10 +51,19 @@ struct EngineSettings {
   std::optional<std::string> moe_backend;         // "auto", "marlin", "triton", …
   std::optional<std::string> attention_backend;   // "FLASH_ATTN_MLA", …
   bool numa_bind = false;
-};
 
-// An option and the value it took, as text: for the list of defaults.
-using OptionValue = std::pair<std::string, std::string>;
+  // Environment variables with a meaning for memory.
+  std::optional<bool> estimate_graphs;  // VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS
+  std::optional<bool> v2_model_runner;  // VLLM_USE_V2_MODEL_RUNNER
+
+  // What goes into the launch commands as it is, without a meaning here.
+  std::vector<OptionValue> env;              // other variables
+  std::vector<std::string> extra_arguments;  // other flags, each followed by its values
+
+  // Flags of a command that was read, all of them, in its order: which of them this version has is
+  // told beside the plan.
+  std::vector<GivenFlag> command_flags;
+};
 
 }  // namespace shardplan
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "shardplan/base/bytes.h"
+#include "shardplan/base/finding.h"
 #include "shardplan/engine/settings.h"
 #include "shardplan/layout/layout.h"
 
@@ -32,6 +33,8 @@ struct Deployment {
   std::optional<int64_t> output_tokens;   // share of the window that is output
   int64_t require_concurrency = 1;        // full-window requests resident at once
   std::optional<int64_t> typical_tokens;  // a length at which concurrency is told as well
+
+  std::vector<Finding> findings;  // of reading the request; the plan tells them with its own
 };
 
 }  // namespace shardplan
