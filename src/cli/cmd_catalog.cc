@@ -20,10 +20,17 @@ struct CatalogOptions {
   OutputOptions output;
 };
 
-std::vector<EngineListing> ListEngines(const ConfigStore& store) {
+Result<std::vector<EngineListing>> ListEngines(const ConfigStore& store) {
   std::vector<EngineListing> engines;
   for (const std::string& version : vllm::ProfileVersions(store)) {
-    engines.push_back({"vllm", version, false});
+    std::vector<Finding> findings;
+    SHARDPLAN_ASSIGN_OR_RETURN(const vllm::Profile profile,
+                               vllm::LoadProfile(store, version, &findings));
+    EngineListing listing{"vllm", version};
+    listing.from_source = profile.CountOf(vllm::Evidence::kSource);
+    listing.from_logs = profile.CountOf(vllm::Evidence::kLog);
+    listing.assumed = profile.CountOf(vllm::Evidence::kAssumed);
+    engines.push_back(std::move(listing));
   }
   if (!engines.empty()) engines.back().newest = true;
   return engines;
@@ -39,7 +46,10 @@ Result<std::string> List(const CatalogOptions& options) {
   SHARDPLAN_ASSIGN_OR_RETURN(const ConfigStore store, LoadStore(options.output));
   const Format format = options.output.format;
   if (kind == "families") return RenderFamilies(Families(), format);
-  if (kind == "engines") return RenderEngines(ListEngines(store), format);
+  if (kind == "engines") {
+    SHARDPLAN_ASSIGN_OR_RETURN(const std::vector<EngineListing> engines, ListEngines(store));
+    return RenderEngines(engines, format);
+  }
   if (kind == "gpus" || kind == "nodes") {
     SHARDPLAN_ASSIGN_OR_RETURN(const Catalog catalog, Catalog::Load(store));
     return kind == "gpus" ? RenderGpus(catalog.gpus(), format)

@@ -310,8 +310,13 @@ QuantFormat QuantPlan::FormatFor(std::string_view module) const {
     }
   }
   if (rules.empty() || ignore.Match(module)) return {};
+  // A name that is meant goes before the class of all linears, whatever the order of the groups
+  // (compressed_tensors/utils/match.py, which vLLM follows).
   for (const QuantRule& rule : rules) {
-    if (rule.every_linear || rule.targets.Match(module)) return rule.format;
+    if (rule.targets.Match(module)) return rule.format;
+  }
+  for (const QuantRule& rule : rules) {
+    if (rule.every_linear) return rule.format;
   }
   return {};
 }

@@ -217,7 +217,7 @@ KvPlan MakeKv(const Prepared& p, const Classes& classes, const Layouts& layouts)
   }
   auto capacity = [&](End end) {
     return vllm::ComputeCapacity(layouts.At(end), AvailableByStage(classes, stages, end),
-                                 r.max_model_len);
+                                 r.max_model_len, p.context.profile->tokens_printed);
   };
   const vllm::KvCapacity central = capacity(End::kCentral);
   kv.num_blocks = central.num_blocks;

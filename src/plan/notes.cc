@@ -313,6 +313,31 @@ void NoteRange(const Plan& plan, std::vector<Finding>* out) {
                   "leave more headroom, or measure one start and compare"});
 }
 
+// Which mode an engine runs in is told by its flags alone, and public starts show both.
+void NoteStateMode(const Prepared& p, const Plan& plan, std::vector<Finding>* out) {
+  const std::string& mode = p.context.resolved.mamba_cache_mode;
+  const EngineSettings& s = p.context.settings;
+  if (mode.empty() || s.mamba_cache_mode || s.enable_prefix_caching || !plan.kv) return;
+  vllm::Context other = p.context;
+  other.resolved.mamba_cache_mode = mode == "align" ? "none" : "align";
+  std::vector<Bytes> available(other.stages.size());
+  for (const RankPlan& rank : plan.ranks) {
+    Bytes& least = available[static_cast<size_t>(rank.place.stage)];
+    const Bytes here = rank.kv_available.central;
+    least = least == Bytes() ? here : std::min(least, here);
+  }
+  const vllm::KvCapacity capacity =
+      vllm::ComputeCapacity(vllm::MakeKvLayout(other), available, plan.window.max_model_len,
+                            p.context.profile->tokens_printed);
+  if (capacity.num_blocks == 0) return;
+  out->push_back({"kv.state_mode", Severity::kNote, "--mamba-cache-mode",
+                  fmt::format("not given: planned as {}, what this version's prefix caching makes "
+                              "of it; with {} the engine prints {} tokens, {:.2f}×",
+                              mode, other.resolved.mamba_cache_mode, FormatCount(capacity.tokens),
+                              capacity.max_concurrency),
+                  mode == "align" ? "--no-enable-prefix-caching means none" : ""});
+}
+
 }  // namespace
 
 double RoomyUtilization(const Plan& plan) {
@@ -347,6 +372,7 @@ std::vector<Finding> ExplainingNotes(const Environment&, const Prepared& p,
   NoteReplication(p, plan, &out);
   NoteVision(p, &out);
   NoteBlockCost(p, layout, plan, &out);
+  NoteStateMode(p, plan, &out);
   NoteSequences(p, plan, &out);
   NoteOffload(p, plan, &out);
   NoteNuma(p, plan, &out);

@@ -10,14 +10,13 @@
 namespace shardplan {
 namespace {
 
-Range Product(Range r, int64_t n) { return Range(r.low * n, r.central * n, r.high * n); }
-
-// Communicators made before the baseline: world, and every group of more than one rank.
-int64_t BaselineGroups(const ParallelSizes& sizes) {
-  int64_t groups = sizes.world() > 1 ? 1 : 0;
-  if (sizes.tp > 1) ++groups;
-  if (sizes.pp > 1) ++groups;
-  if (sizes.dp > 1) ++groups;
+// Ranks of each communicator that is made before the baseline: world, and every group of more than
+// one rank; a model with experts has a group for them, whether or not it is used.
+// Source: vllm/distributed/parallel_state.py:initialize_model_parallel (d29f7f5c).
+std::vector<int64_t> BaselineGroups(const ParallelSizes& sizes, bool experts) {
+  std::vector<int64_t> groups = {sizes.world(), sizes.tp, sizes.pp, sizes.dp};
+  if (experts) groups.push_back(sizes.expert_ranks());
+  std::erase_if(groups, [](int64_t ranks) { return ranks < 2; });
   return groups;
 }
 
@@ -72,7 +71,8 @@ std::vector<Part> ActivationParts(const vllm::ActivationPeak& peak) {
       {"cuBLAS workspace", "in torch's pool", peak.blas_workspace},
       {"pipeline inputs", "buffers a later stage receives into", peak.pipeline_inputs},
       {"attention-residual bank", "one bf16 row per block of layers and token", peak.residual_bank},
-      {"encoder outputs", "kept while the language model runs", peak.encoder_outputs}};
+      {"encoder outputs", "kept while the language model runs", peak.encoder_outputs},
+      {"embedded inputs", "persistent, of multimodal models", peak.input_embeddings}};
   std::erase_if(parts, [](const Part& part) { return part.bytes == Bytes(); });
   for (const vllm::Phase& phase : peak.phases) {
     if (phase.name != peak.binding) continue;
@@ -165,10 +165,15 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
   add(Account::kInUseByOthers, false, Range(prepared.deployment.gpu_memory_in_use),
       Basis::kMeasured, "--gpu-memory-in-use");
   add(Account::kCudaContext, false, gpu.context.bytes, gpu.context.basis, gpu.context.source);
-  const int64_t groups = BaselineGroups(c.sizes);
-  add(Account::kCommunication, false, Product(c.profile->nccl_group.At(1), groups), Basis::kAssumed,
-      fmt::format("{} NCCL communicators made before the baseline: {}", groups,
-                  c.profile->nccl_group.source));
+  const std::vector<int64_t> groups = BaselineGroups(c.sizes, c.arch->moe.experts > 0);
+  const vllm::MemoryConstant& group =
+      gpu.nvlink_gb_per_s > 0 ? c.profile->nccl_group : c.profile->nccl_group_without_nvlink;
+  Range communicators;
+  // Nothing was measured of more than four ranks.
+  for (const int64_t ranks : groups) communicators += group.At(std::min<int64_t>(ranks, 4));
+  add(Account::kCommunication, false, communicators, Basis::kAssumed,
+      fmt::format("{} NCCL communicators made before the baseline: {}", groups.size(),
+                  group.source));
   const Basis exact = model.shape_basis;
   const Basis least = model.guesses ? Basis::kAssumed : Basis::kExact;
   add(Account::kWeights, true, e.weights,

@@ -111,15 +111,21 @@ std::string RenderEngines(const std::vector<EngineListing>& engines, Format form
   if (format != Format::kTable) {
     Document entries = Document::array();
     for (const EngineListing& engine : engines) {
-      entries.push_back(
-          {{"name", engine.name}, {"version", engine.version}, {"newest", engine.newest}});
+      entries.push_back({{"name", engine.name},
+                         {"version", engine.version},
+                         {"newest", engine.newest},
+                         {"rules",
+                          {{"source", engine.from_source},
+                           {"log", engine.from_logs},
+                           {"assumed", engine.assumed}}}});
     }
     return RenderDocument("engines", std::move(entries), format);
   }
-  TextTable table({Align::kLeft, Align::kLeft}, 0);
-  table.AddRow({"engine", ""});
+  TextTable table({Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kLeft}, 0);
+  table.AddRow({"engine", "rules from source", "from logs", "assumed", ""});
   for (const EngineListing& engine : engines) {
-    table.AddRow({Printable(engine.name + "@" + engine.version),
+    table.AddRow({Printable(engine.name + "@" + engine.version), std::to_string(engine.from_source),
+                  std::to_string(engine.from_logs), std::to_string(engine.assumed),
                   engine.newest ? "the default: plain " + Printable(engine.name) : ""});
   }
   return RenderTable(table, width);

@@ -33,8 +33,8 @@ TEST(CatalogCommandTest, EveryKindInEveryFormat) {
 TEST(CatalogCommandTest, KnowsWhatPlansNeed) {
   EXPECT_THAT(RunProgram("catalog gpus").out, HasSubstr("\nh20-96 "));
   EXPECT_THAT(RunProgram("catalog nodes").out, HasSubstr("hgx-8 "));
-  EXPECT_THAT(RunProgram("catalog engines").out,
-              HasSubstr("vllm@0.31.0  the default: plain vllm\n"));
+  EXPECT_THAT(RunProgram("catalog engines").out, HasSubstr("\nvllm@0.8.0 "));
+  EXPECT_THAT(RunProgram("catalog engines").out, HasSubstr("  the default: plain vllm\n"));
   EXPECT_THAT(RunProgram("catalog families").out, HasSubstr("KimiK3ForConditionalGeneration\n"));
 }
 

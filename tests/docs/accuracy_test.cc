@@ -8,6 +8,7 @@
 
 #include "shardplan/base/units.h"
 #include "support/temp_dir.h"
+#include "tools/accuracy/cache_rows.h"
 #include "tools/accuracy/comparison.h"
 
 namespace shardplan {
@@ -34,9 +35,56 @@ const std::vector<Comparison>& Rows() {
   return rows;
 }
 
+const accuracy::CacheRows& Caches() {
+  static const accuracy::CacheRows rows = [] {
+    const std::string data = SHARDPLAN_TEST_DATA;
+    const auto cases = accuracy::ReadCases(data);
+    const auto store = ConfigStore::WithOverrides(data + "/cases");
+    if (!cases || !store) return accuracy::CacheRows();
+    const auto compared = accuracy::CompareCaches(*cases, *store);
+    EXPECT_TRUE(compared.has_value()) << (compared ? "" : compared.error().ToString());
+    return compared ? *compared : accuracy::CacheRows();
+  }();
+  return rows;
+}
+
 TEST(Accuracy, TheDocumentIsWhatTheProgramPrints) {
-  EXPECT_EQ(accuracy::Render(Rows()), ReadText(std::string(SHARDPLAN_SOURCE) + "/docs/accuracy.md"))
+  EXPECT_EQ(accuracy::Render(Rows()) + accuracy::RenderCaches(Caches()),
+            ReadText(std::string(SHARDPLAN_SOURCE) + "/docs/accuracy.md"))
       << "run build/default/bin/accuracy > docs/accuracy.md";
+}
+
+// Tokens are arithmetic; memory from the flags alone is a prediction with a range.
+TEST(Accuracy, CachesAreAsCloseAsPromised) {
+  const accuracy::CacheSummary s = accuracy::Summarize(Caches());
+  EXPECT_GE(s.tokens, 22U);
+  EXPECT_GE(100 * s.tokens_hold, 95 * s.tokens);
+  EXPECT_EQ(s.budgets, 27U);
+  EXPECT_LE(s.median_error, 0.04);
+  EXPECT_LE(s.median_error_gib, 0.5);
+  EXPECT_GE(100 * s.in_range, 90 * s.budgets);
+  EXPECT_LE(s.median_width, 0.15);
+  EXPECT_GE(s.verdicts, 35U);
+  EXPECT_GE(100 * s.verdicts_hold, 95 * s.verdicts);
+  for (const accuracy::BudgetRow& row : Caches().budgets) {
+    const bool told = row.close() && row.in_range();
+    EXPECT_TRUE(told || row.judged_by_range() || !row.log.reason.empty()) << row.log.id;
+  }
+}
+
+TEST(Accuracy, WhereThereIsLittleAnErrorIsToldInGib) {
+  accuracy::BudgetRow row;
+  row.printed_gib = 2;
+  row.predicted = Range(Gibibytes(1.2).ToBytes(), Gibibytes(1.6).ToBytes(), Gibibytes(2).ToBytes());
+  EXPECT_TRUE(row.close());
+  EXPECT_TRUE(row.in_range());
+  EXPECT_NEAR(row.width(), 0.4, 1e-6);
+  row.printed_gib = 20;
+  row.predicted.central = Gibibytes(20.7).ToBytes();
+  EXPECT_TRUE(row.close());
+  row.predicted.central = Gibibytes(20.9).ToBytes();
+  EXPECT_FALSE(row.close());
+  EXPECT_FALSE(row.in_range());
 }
 
 TEST(Accuracy, WeightsAreAsCloseAsPromised) {
@@ -83,11 +131,12 @@ TEST(Accuracy, SummaryCountsErrorsWithoutTheirSign) {
 TEST(Accuracy, AFlagThatNobodyKnowsIsNotDropped) {
   TempDir dir;
   dir.Write("configs/x.json", "{}");
-  dir.Write("cases/observed.jsonl",
-            R"({"id":"x","model":"m","source":null,"engine":"vllm","version":"0.31.0",)"
-            R"("gpu":"h100-80-sxm","nodes":1,"tp":1,"pp":1,"dp":1,"ep":false,)"
-            R"("flags":{"speed":1},"config":"configs/x.json","set":{},"weights_gib":[1]})"
-            "\n");
+  dir.Write(
+      "cases/observed.jsonl",
+      R"({"id":"x","model":"m","source":null,"engine":"vllm","version":"0.31.0",)"
+      R"("gpu":"h100-80-sxm","nodes":1,"tp":1,"pp":1,"dp":1,"ep":false,)"
+      R"("flags":{"speed":1},"config":"configs/x.json","set":{},"use":["weights"],"weights_gib":[1]})"
+      "\n");
   const auto cases = accuracy::ReadCases(dir.path());
   ASSERT_FALSE(cases.has_value());
   EXPECT_THAT(cases.error().ToString(), HasSubstr("unknown flag speed"));

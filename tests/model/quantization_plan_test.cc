@@ -146,6 +146,13 @@ TEST(QuantPlan, TargetsChooseTheFirstGroupThatNamesTheModule) {
   EXPECT_EQ(plan.FormatFor("l.0.mlp.experts.3.up_proj").scheme, QuantScheme::kNvfp4);
   EXPECT_EQ(plan.FormatFor("l.0.self_attn.q_proj").scheme, QuantScheme::kFp8Channel);
   EXPECT_TRUE(plan.FormatFor("l.0.mlp.up_proj").plain());
+  // A name goes before the class of all linears, whichever group comes first.
+  config["config_groups"]["a"] = {
+      {"targets", {"Linear"}},
+      {"weights", {{"num_bits", 8}, {"type", "int"}, {"strategy", "channel"}}}};
+  const QuantPlan mixed = Good(config);
+  EXPECT_EQ(mixed.FormatFor("l.0.mlp.experts.3.up_proj").scheme, QuantScheme::kNvfp4);
+  EXPECT_EQ(mixed.FormatFor("l.0.mlp.up_proj").scheme, QuantScheme::kInt8);
 }
 
 TEST(QuantPlan, ModelOptBesideTheConfigOrInIt) {

@@ -168,12 +168,12 @@ TEST(Fixes, ASmallerBudgetIsCompletedByWhatItTakesAway) {
   const Plan plan = Evaluate(model, d);
   EXPECT_EQ(plan.verdict, Verdict::kDoesNotFit);
   const std::string fix = DescribeFix(EnvironmentFor(model, d), d, plan);
-  const std::string start = "--gpu-memory-utilization 0.980 with --";
+  const std::string start = "--gpu-memory-utilization 0.976 with --";
   ASSERT_TRUE(fix.starts_with(start)) << fix;
   const std::string window = "--max-model-len ";
   const size_t at = fix.find(window);
   ASSERT_NE(at, std::string::npos) << fix;
-  d.settings.gpu_memory_utilization = 0.98;
+  d.settings.gpu_memory_utilization = 0.976;
   d.settings.max_model_len = std::stoll(fix.substr(at + window.size()));
   EXPECT_EQ(Evaluate(model, d).verdict, Verdict::kFits);
 }

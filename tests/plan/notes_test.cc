@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "shardplan/base/units.h"
 #include "shardplan/model/precision.h"
 #include "support/plan_world.h"
 
@@ -39,6 +40,20 @@ TEST(Notes, BlockCostOfBothSplits) {
             "the split 48,45 puts 12 / 12 attention layers on its stages and a block costs "
             "10,616,832 B on each; vLLM's own: the split 47,46 puts 11 / 13 attention layers on "
             "its stages and a block costs 11,501,568 B on stage 1");
+}
+
+TEST(Notes, TheOtherStateModeIsTold) {
+  Deployment d = PublishedKimiK3();
+  d.settings.mamba_cache_mode.reset();
+  d.settings.enable_prefix_caching.reset();
+  const Plan plan = K3(d);
+  const Finding* finding = FindFinding(plan, "kv.state_mode");
+  ASSERT_NE(finding, nullptr);
+  d.settings.enable_prefix_caching = false;
+  const Plan without = K3(d);
+  EXPECT_EQ(FindFinding(without, "kv.state_mode"), nullptr);
+  const std::string tokens = FormatCount(without.kv->tokens);
+  EXPECT_THAT(finding->message, HasSubstr("with none the engine prints " + tokens + " tokens"));
 }
 
 TEST(Notes, ReplicatedTower) {

@@ -166,6 +166,7 @@ TEST(UnknownFamily, AVerdictForBothEnds) {
   const Model model = Load(dir.Path("m"));
   Deployment d = Layout(4, 1, 1, false);
   d.gpu = "a10-24";
+  d.settings.gpu_memory_utilization = 0.88;
   d.settings.max_num_batched_tokens = 2048;
   const Plan plan = Evaluate(model, d);
   CheckLedger(plan);

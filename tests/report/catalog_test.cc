@@ -52,20 +52,29 @@ TEST(CatalogTest, Nodes) {
 }
 
 TEST(CatalogTest, Engines) {
-  const std::vector<EngineListing> engines = {{"vllm", "0.28.0", false}, {"vllm", "0.31.0", true}};
+  const std::vector<EngineListing> engines = {{"vllm", "0.28.0", false, 20, 5, 0},
+                                              {"vllm", "0.31.0", true, 18, 6, 1}};
   EXPECT_EQ(RenderEngines(engines, Format::kTable),
-            "engine\n"
-            "vllm@0.28.0\n"
-            "vllm@0.31.0  the default: plain vllm\n");
+            "engine       rules from source  from logs  assumed\n"
+            "vllm@0.28.0                 20          5        0\n"
+            "vllm@0.31.0                 18          6        1  the default: plain vllm\n");
   EXPECT_EQ(RenderEngines(engines, Format::kYaml),
             "schema_version: 1\n"
             "engines:\n"
             "  - name: \"vllm\"\n"
             "    version: \"0.28.0\"\n"
             "    newest: false\n"
+            "    rules:\n"
+            "      source: 20\n"
+            "      log: 5\n"
+            "      assumed: 0\n"
             "  - name: \"vllm\"\n"
             "    version: \"0.31.0\"\n"
-            "    newest: true\n");
+            "    newest: true\n"
+            "    rules:\n"
+            "      source: 18\n"
+            "      log: 6\n"
+            "      assumed: 1\n");
 }
 
 TEST(CatalogTest, Families) {

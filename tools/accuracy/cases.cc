@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -49,6 +50,14 @@ Status ReadFlags(const json& flags, const std::string& id, EngineSettings* s) {
       s->moe_backend = value.get<std::string>();
     } else if (name == "attention_backend") {
       s->attention_backend = value.get<std::string>();
+    } else if (name == "num_gpu_blocks_override") {
+      s->num_gpu_blocks_override = value.get<int64_t>();
+    } else if (name == "disable_custom_all_reduce") {
+      s->disable_custom_all_reduce = value.get<bool>();
+    } else if (name == "logprobs_mode") {
+      s->logprobs_mode = value.get<std::string>();
+    } else if (name == "estimate_graphs") {
+      s->estimate_graphs = value.get<bool>();
     } else {
       return Fail(ErrorCode::kInvalidInput, id, "unknown flag " + name);
     }
@@ -61,6 +70,28 @@ std::string TextOrEmpty(const json& row, const char* key) {
   return it == row.end() || it->is_null() ? "" : it->get<std::string>();
 }
 
+// The printed figures, and what each is good for.
+Status ReadFigures(const json& row, Case* c) {
+  const auto uses = row.at("use").get<std::vector<std::string>>();
+  const auto use = [&](const char* name) {
+    return std::find(uses.begin(), uses.end(), name) != uses.end();
+  };
+  const auto stages = [&](const char* key, std::vector<double>* out) -> Status {
+    *out = row.at(key).get<std::vector<double>>();
+    if (static_cast<int64_t>(out->size()) == c->deployment.sizes.pp) return {};
+    return Fail(ErrorCode::kInvalidInput, c->id,
+                fmt::format("expected one {} a pipeline stage", key));
+  };
+  if (use("weights")) SHARDPLAN_RETURN_IF_ERROR(stages("weights_gib", &c->weights_gib));
+  c->compares_budget = use("budget");
+  if (use("budget") || use("kv_tokens")) SHARDPLAN_RETURN_IF_ERROR(stages("kv_gib", &c->kv_gib));
+  if (use("kv_tokens")) c->kv_tokens = row.at("kv_tokens").get<int64_t>();
+  if (use("verdict") == c->result.empty()) {
+    return Fail(ErrorCode::kInvalidInput, c->id, "expected a result where use has verdict");
+  }
+  return {};
+}
+
 Result<Case> ReadCase(const json& row, const std::string& data) {
   Case c;
   c.id = row.at("id").get<std::string>();
@@ -68,7 +99,9 @@ Result<Case> ReadCase(const json& row, const std::string& data) {
   c.source = TextOrEmpty(row, "source");
   c.reason = TextOrEmpty(row, "reason");
   c.note = TextOrEmpty(row, "note");
-  c.weights_gib = row.at("weights_gib").get<std::vector<double>>();
+  c.result = TextOrEmpty(row, "result");
+  c.stopped_at = TextOrEmpty(row, "stopped_at");
+  if (row.contains("unknown")) c.unknown_flags = row["unknown"].get<std::vector<std::string>>();
   Deployment& d = c.deployment;
   d.engine = row.at("engine").get<std::string>();
   d.engine_version = row.at("version").get<std::string>();
@@ -84,8 +117,9 @@ Result<Case> ReadCase(const json& row, const std::string& data) {
       SHARDPLAN_RETURN_IF_ERROR(ParseAssumption(text.get<std::string>(), &c.assumptions));
     }
   }
-  if (static_cast<int64_t>(c.weights_gib.size()) != d.sizes.pp) {
-    return Fail(ErrorCode::kInvalidInput, c.id, "expected one weights_gib a pipeline stage");
+  SHARDPLAN_RETURN_IF_ERROR(ReadFigures(row, &c));
+  if (row.contains("total_gib")) {
+    d.gpu_memory_total = Gibibytes(row.at("total_gib").get<double>()).ToBytes();
   }
   SHARDPLAN_ASSIGN_OR_RETURN(json config,
                              ReadJson(JoinPath(data, row.at("config").get<std::string>())));
@@ -94,7 +128,24 @@ Result<Case> ReadCase(const json& row, const std::string& data) {
   return c;
 }
 
+// The model as its config alone describes it.
+Result<Model> ModelOf(const Case& c) {
+  SHARDPLAN_ASSIGN_OR_RETURN(ModelSpec spec, BuildModelSpec(c.config, c.model, c.assumptions));
+  Model model;
+  model.source = c.model;
+  model.totals = Totals(spec.table);
+  model.arch = std::move(spec.arch);
+  model.table = std::move(spec.table);
+  return model;
+}
+
 }  // namespace
+
+Result<Plan> PlanCase(const Case& c, const Deployment& deployment, const Catalog& catalog,
+                      const ConfigStore& store) {
+  SHARDPLAN_ASSIGN_OR_RETURN(const Model model, ModelOf(c));
+  return EvaluatePlan(model, catalog, store, deployment);
+}
 
 Result<std::vector<Case>> ReadCases(const std::string& data) {
   const std::string path = JoinPath(data, "cases/observed.jsonl");

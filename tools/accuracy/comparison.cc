@@ -8,22 +8,6 @@
 namespace shardplan::accuracy {
 namespace {
 
-// The model as its config alone describes it.
-Result<Model> ModelOf(const Case& c) {
-  SHARDPLAN_ASSIGN_OR_RETURN(ModelSpec spec, BuildModelSpec(c.config, c.model, c.assumptions));
-  Model model;
-  model.source = c.model;
-  model.totals = Totals(spec.table);
-  model.arch = std::move(spec.arch);
-  model.table = std::move(spec.table);
-  return model;
-}
-
-Result<Plan> PlanOf(const Case& c, const Catalog& catalog, const ConfigStore& store) {
-  SHARDPLAN_ASSIGN_OR_RETURN(const Model model, ModelOf(c));
-  return EvaluatePlan(model, catalog, store, c.deployment);
-}
-
 // Why an evaluated plan has no ranks.
 std::string FirstError(const Plan& plan) {
   for (const Finding& finding : plan.findings) {
@@ -40,7 +24,8 @@ Result<std::vector<Comparison>> Compare(const std::vector<Case>& cases, const Co
   SHARDPLAN_ASSIGN_OR_RETURN(const Catalog catalog, Catalog::Load(store));
   std::vector<Comparison> rows;
   for (const Case& c : cases) {
-    const Result<Plan> plan = PlanOf(c, catalog, store);
+    if (c.weights_gib.empty()) continue;
+    const Result<Plan> plan = PlanCase(c, c.deployment, catalog, store);
     if (!plan && plan.error().code != ErrorCode::kUnsupported) {
       return tl::unexpected(plan.error());
     }

@@ -1,6 +1,7 @@
 // Prints docs/accuracy.md.
 #include <cstdio>
 
+#include "tools/accuracy/cache_rows.h"
 #include "tools/accuracy/comparison.h"
 
 int main() {
@@ -17,6 +18,9 @@ int main() {
   if (!store) return fail(store.error());
   const auto rows = accuracy::Compare(*cases, *store);
   if (!rows) return fail(rows.error());
+  const auto caches = accuracy::CompareCaches(*cases, *store);
+  if (!caches) return fail(caches.error());
   std::fputs(accuracy::Render(*rows).c_str(), stdout);
+  std::fputs(accuracy::RenderCaches(*caches).c_str(), stdout);
   return 0;
 }

@@ -4,6 +4,7 @@
 
 #include "shardplan/base/units.h"
 #include "tools/accuracy/comparison.h"
+#include "tools/accuracy/markdown.h"
 
 namespace shardplan::accuracy {
 namespace {
@@ -37,19 +38,6 @@ The logs, the flags and the models' numbers are in
 
 )";
 
-std::string Layout(const Case& c, int64_t stage) {
-  const ParallelSizes& s = c.deployment.sizes;
-  std::string text = fmt::format("TP{}", s.tp);
-  if (s.pp > 1) text += fmt::format(" PP{}, stage {}", s.pp, stage);
-  if (s.dp > 1) text += fmt::format(" DP{}", s.dp);
-  if (s.expert_parallel) text += fmt::format(" EP{}", s.ep());
-  return text;
-}
-
-std::string Source(const Case& c) {
-  return c.source.empty() ? c.id : fmt::format("[{}]({})", c.id, c.source);
-}
-
 // Why a row is far off, or has no prediction.
 std::string Remark(const Comparison& row) {
   if (!row.modelled()) return "not modelled: " + row.not_modelled;
@@ -66,14 +54,11 @@ struct Column {
 
 const std::vector<Column>& Columns() {
   static const std::vector<Column> columns = {
-      {"log", false, [](const Comparison& row) { return Source(row.log); }},
+      {"log", false, [](const Comparison& row) { return SourceOf(row.log); }},
       {"model", false, [](const Comparison& row) { return row.log.model; }},
-      {"engine", false,
-       [](const Comparison& row) {
-         return row.log.deployment.engine + " " + row.log.deployment.engine_version;
-       }},
+      {"engine", false, [](const Comparison& row) { return EngineOf(row.log); }},
       {"card", false, [](const Comparison& row) { return row.log.deployment.gpu; }},
-      {"layout", false, [](const Comparison& row) { return Layout(row.log, row.stage); }},
+      {"layout", false, [](const Comparison& row) { return LayoutOf(row.log, row.stage); }},
       {"printed GiB", true,
        [](const Comparison& row) { return fmt::format("{}", row.observed_gib); }},
       {"predicted GiB", true,

@@ -25,6 +25,8 @@ class ConfigStore {
   // Fails with kInvalidInput when there is no such file.
   Result<std::string_view> Get(std::string_view name) const;
 
+  bool Has(std::string_view name) const { return files_.contains(name); }
+
   // Names that begin with `prefix`, sorted: List("gpus/").
   std::vector<std::string> List(std::string_view prefix) const;
 

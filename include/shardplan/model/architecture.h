@@ -109,6 +109,7 @@ struct MoeShape {
   int64_t first_dense = 0;          // layers before this index have a dense MLP
   // Where dense layers and mixtures alternate otherwise: one entry per layer; empty: first_dense.
   std::vector<bool> layer_is_moe;
+  bool dense_beside = false;  // a dense MLP beside the experts in one layer
 };
 
 struct VisionShape {
@@ -121,6 +122,8 @@ struct VisionShape {
   int64_t time_positions = 0;      // rows of an fp32 temporal table; 0: none
   int64_t rotary_dim = 0;          // of the tower's own rotary table; 0: none
   int64_t deepstack_levels = 0;    // blocks whose output is added to the first decoder layers
+  int64_t item_tokens = 0;         // of the largest single image or video; 0: not known
+  bool gated_mlp = false;          // its MLP has a gate beside the up projection
   bool heads_must_divide = false;  // the engine refuses other TP sizes instead of replicating
 };
 

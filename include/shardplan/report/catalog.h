@@ -12,11 +12,14 @@
 
 namespace shardplan {
 
-// An engine version with a profile.
+// An engine version with rules, and how many of them are known how.
 struct EngineListing {
-  std::string name;     // "vllm"
-  std::string version;  // "0.31.0"
-  bool newest = false;  // what a plain name means
+  std::string name;         // "vllm"
+  std::string version;      // "0.31.0"
+  bool newest = false;      // what a plain name means
+  int64_t from_source = 0;  // read in the engine's source or release notes
+  int64_t from_logs = 0;    // seen in public start-up logs
+  int64_t assumed = 0;
 };
 
 // Each lists its entries in the given order. Documents are {"schema_version": 1, "<kind>": […]}

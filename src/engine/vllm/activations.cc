@@ -37,8 +37,9 @@ class PeakModel {
       peak.residual_bank = Bytes(h_ * CeilDiv(stage_.end(), a_.attn_res_block));
     }
     peak.encoder_outputs = Bytes(EncoderOutputs());
-    const Bytes fixed =
-        peak.blas_workspace + peak.pipeline_inputs + peak.residual_bank + peak.encoder_outputs;
+    peak.input_embeddings = Bytes(InputEmbeddings());
+    const Bytes fixed = peak.blas_workspace + peak.pipeline_inputs + peak.residual_bank +
+                        peak.encoder_outputs + peak.input_embeddings;
 
     if (EncoderPhase() > 0) Add("encoder", EncoderPhase(), "--language-model-only");
     AddDense();
@@ -112,9 +113,20 @@ class PeakModel {
     return h_ * (1 + blocks);
   }
 
+  // What the profile's dummy batch of items encodes: at least one item, whatever the batch holds,
+  // and as many as fit. Where the item's size is not known: an eighth of the batch stays unused.
   int64_t EncoderTokens() const {
     if (!r_.vision_on_device) return 0;
-    return t_ * 7 / 8;  // an item's share of the budget in the profile's dummy batch
+    const int64_t item = a_.vision.item_tokens;
+    if (item == 0) return t_ * 7 / 8;
+    return std::max<int64_t>(t_ / item, 1) * item;
+  }
+
+  // Embedded inputs of multimodal models, made before the weights are loaded: only a budget that
+  // goes by free memory sees them. Source: v1/worker/gpu_model_runner.py (d29f7f5c).
+  int64_t InputEmbeddings() const {
+    if (!r_.vision_on_device || !c_.profile->free_memory_budget) return 0;
+    return stage_index_ > 0 && r_.v2_runner ? 0 : h_;
   }
 
   int64_t EncoderOutputs() const {
@@ -127,11 +139,13 @@ class PeakModel {
     const int64_t part = r_.vision_sharded ? tp_ : 1;
     int64_t patches = EncoderTokens() * a_.vision.patches_per_token;
     if (part == 1 && tp_ > 1) patches /= tp_;  // data parallel over the TP ranks
-    const int64_t wide = std::max(6 * a_.vision.hidden / part, 2 * a_.vision.intermediate / part);
+    const int64_t mlp = a_.vision.gated_mlp ? 3 : 2;
+    const int64_t wide = std::max(6 * a_.vision.hidden, mlp * a_.vision.intermediate) / part;
     return patches * 2 * (2 * a_.vision.hidden + wide);
   }
 
   bool HasDenseLayer() const {
+    if (a_.moe.dense_beside) return true;
     for (int64_t layer = stage_.first; layer < stage_.end(); ++layer) {
       if (!a_.is_moe(layer)) return true;
     }
@@ -166,25 +180,48 @@ class PeakModel {
         c_, std::max(h_ + in, out + h_ * (tp_ > 1 ? 2 : 1) + (r_.compiled ? 0 : h_)));
   }
 
+  // Whether the kernel takes its buffers through the modular interface. Source: fused_moe
+  // (#26012 and later); Marlin's WNA16 kernel came last.
+  bool IsModular() const {
+    const bool wna16 =
+        a_.quantization == "int4" || a_.quantization == "awq" || a_.quantization == "gptq";
+    if (c_.profile->modular_moe == ModularMoe::kAllButWna16) {
+      return !(wna16 && r_.moe_backend == "marlin");
+    }
+    return c_.profile->modular_moe == ModularMoe::kAll;
+  }
+
+  // gpt-oss's own Triton kernels on Hopper.
+  bool HasTritonKernels() const { return a_.quantization == "mxfp4" && r_.moe_backend == "triton"; }
+
+  // 32 times the bytes of one quantized activation: FP8 has a scale per 128 values in fp32, NVFP4
+  // one per 16 in FP8.
+  int64_t ActivationSize() const {
+    if (a_.quantization == "fp8" || a_.quantization == "mxfp4") return 33;
+    return a_.quantization == "nvfp4" ? 18 : 64;
+  }
+
   // The two intermediate buffers of one fused-MoE call, per backend
   // (fused_moe/experts/*.py:workspace_shapes; d29f7f5c).
   int64_t MoeWorkspace(int64_t tokens, int64_t k, int64_t n, int64_t local_experts) const {
     int64_t rows = tokens * a_.moe.top_k;
     const std::string& backend = r_.moe_backend;
+    const int64_t act = ActivationSize();
+    if (HasTritonKernels()) return rows * (n + k) * 2;
     if (backend == "deep_gemm") rows = RoundUp(rows + local_experts * 127, 128);
     if (backend == "triton" || backend == "cutlass" || backend == "deep_gemm" ||
         backend == "marlin") {
-      return rows * (std::max(n, k) + std::max(2 * n, k)) * 2;
+      const int64_t down = IsModular() || backend == "deep_gemm" ? std::max(n, k) : n;
+      return rows * (down + std::max(2 * n, k)) * 2;
     }
     if (backend == "humming") {
       return (std::max(tokens * k, rows * n) + rows * std::max(k, 2 * n)) * 2;
     }
-    // FlashInfer's kernels quantize activations: 33/32 of a byte, FP8 with block scales.
-    const int64_t act = a_.quantization.empty() ? 64 : 33;  // in 1/32 of a byte
     if (backend == "flashinfer_cutlass") return rows * ((k + n) * act / 32 + 4 * n + 2 * k);
-    // flashinfer_trtllm: each expert's rows are padded to a tile.
+    // flashinfer_trtllm: each expert's rows are padded to a tile; NVFP4 fuses the activation.
     rows += local_experts * 127;
-    return rows * (3 * n * act / 32 + 2 * k) + tokens * k * act / 32;
+    const int64_t gate_up = act > 32 ? 2 * n * act / 32 : 0;
+    return rows * (gate_up + n * act / 32 + 2 * k) + tokens * k * act / 32;
   }
 
   void AddMoe(ActivationPeak* peak) {
@@ -192,38 +229,51 @@ class PeakModel {
     const ShardingRules rules = RulesFor(c_, 0);
     const int64_t k = rules.expert_width;
     const int64_t n = rules.expert_intermediate;
-    const int64_t tokens = t_ * (c_.sizes.expert_parallel ? c_.sizes.dp : 1);
     const std::string& backend = r_.moe_backend;
+    const bool triton_like = backend == "triton" || backend == "deep_gemm" || backend == "cutlass";
+    int64_t tokens = t_ * (c_.sizes.expert_parallel ? c_.sizes.dp : 1);
+    const int64_t chunk = c_.profile->moe_chunk_tokens;
+    if (chunk > 0 && triton_like) tokens = std::min(tokens, chunk);
     const int64_t ws = MoeWorkspace(tokens, k, n, rules.local_experts);
     peak->moe_workspace = Bytes(ws);
     // The workspace manager never shrinks: it lies under every later phase
     // (v1/worker/workspace.py, from v0.12).
-    const bool managed = backend == "triton" || backend == "deep_gemm" || backend == "cutlass" ||
-                         backend == "marlin" || backend == "humming";
+    const bool managed = c_.profile->workspace_manager && IsModular() && !HasTritonKernels() &&
+                         (triton_like || backend == "marlin" || backend == "humming");
     const int64_t sparse = SparseWorkspace(c_);
     workspace_ = std::max(managed ? ws : 0, sparse);
     const int64_t held = managed ? workspace_ : ws + sparse;
     const int64_t router = 4 * t_ * a_.moe.experts + 12 * t_ * a_.moe.top_k;
     const int64_t shared = a_.moe.shared_intermediate > 0 ? h_ : 0;
+    const int64_t beside = a_.moe.dense_beside ? h_ : 0;
     const int64_t latent = a_.moe.latent > 0 ? 2 * t_ * k : 0;
-    const bool in_place = shared == 0 && (backend == "triton" || backend == "deep_gemm");
+    const bool in_place =
+        shared == 0 && (backend == "triton" || backend == "deep_gemm") && !HasTritonKernels();
     const int64_t routed_out = in_place ? 0 : 2 * t_ * k;
-    const bool quantizes = a_.quantization == "fp8" &&
-                           (backend == "triton" || backend == "deep_gemm" || backend == "cutlass");
-    const int64_t quant = quantizes ? (tokens * k + tokens * a_.moe.top_k * n) * 33 / 32 : 0;
-    const int64_t body = h_ + latent + router + shared + routed_out;
+    const int64_t act = ActivationSize();
+    const bool quantizes = act < 64 && triton_like && !HasTritonKernels();
+    const int64_t quant = quantizes ? (tokens * k + tokens * a_.moe.top_k * n) * act / 32 : 0;
+    const int64_t body = h_ + latent + router + shared + routed_out + beside;
     Add("moe", residual_ + outer_ + body + quant + held, "--max-num-batched-tokens");
     Add("moe_combine", residual_ + outer_ + body + latent + (tp_ > 1 ? h_ : 0) + workspace_,
         "--max-num-batched-tokens");
   }
 
   // Peak of the dummy sampler in copies of the fp32 logits, the bf16 ones included. The V2 runner's
-  // dummy call has no filter; V1 runs the Triton top-k/top-p one (from v0.17).
+  // dummy call has no filter; V1 runs the Triton top-k/top-p one, or sorts: bf16 logits ½, fp32 1,
+  // sorted values 1, int64 indices 2 and back 2, radix scratch 3 (fewer than 128 rows take another
+  // sort with 3 more). The sort's figures were measured on an H200 (torch 2.11).
   SamplerUnits Sampler() const {
     if (r_.v2_runner) return {1.5, 1.5, 3.5};
+    const double sort = s_ >= 128 ? 9.5 : 12.55;
+    // FlashInfer's sampler keeps the probabilities instead.
+    if (c_.profile->sampler == SamplerPath::kSort) return {2.5, 2.5, sort};
+    if (c_.profile->sampler == SamplerPath::kSortNative) return {2.5, sort, sort};
     const int64_t rows = std::min<int64_t>(c_.gpu->multiprocessors, s_);
     const double share = s_ >= 8 ? static_cast<double>(rows) / static_cast<double>(s_) : 8.0;
-    return {3.0 + share, 3.5 + share, 4.5 + share};
+    const bool processed = c_.settings.logprobs_mode.value_or("").starts_with("processed");
+    const double base = 3.5 + share + (processed ? 1 : 0);
+    return {base - 0.5, base, base + 1.0};
   }
 
   const Context& c_;
@@ -259,7 +309,11 @@ OutsideTorch ComputeOutsideTorch(const Context& c) {
   }
   const int64_t tp = c.sizes.tp;
   if (tp == 1) return out;
-  const MemoryConstant& nccl = c.gpu->capability >= 90 ? p.nccl_growth_hopper : p.nccl_growth_older;
+  const bool hopper = c.gpu->capability >= 90;
+  const MemoryConstant& nccl = !hopper ? p.nccl_growth_older
+                               : c.settings.disable_custom_all_reduce && tp >= 4
+                                   ? p.nccl_without_custom_all_reduce
+                                   : p.nccl_growth_hopper;
   out.communication = nccl.At(tp);
   out.communication_source = "NCCL connection buffers: " + nccl.source;
   if (c.tp_spans_nodes) {
@@ -270,7 +324,7 @@ OutsideTorch ComputeOutsideTorch(const Context& c) {
   int64_t cap = 0;  // in KiB
   if (c.gpu->capability == 90) cap = tp == 2 ? 65536 : tp == 4 ? 2048 : tp == 8 ? 512 : 0;
   if (is_10x) cap = tp == 2 ? 65536 : tp == 4 ? 32768 : tp == 8 ? 1024 : 0;
-  if (cap > 0 && c.resolved.compiled) {
+  if (cap > 0 && c.resolved.compiled && p.allreduce_fusion) {
     const int64_t row = 2 * c.arch->hidden;
     const int64_t tokens = std::min(cap * kKiB / row, c.resolved.max_num_batched_tokens);
     const Bytes fusion(4 * tp * tokens * row);

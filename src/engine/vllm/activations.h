@@ -24,8 +24,8 @@ struct ActivationPeak {
   Bytes per_token;            // (peak − constants) ÷ batched tokens, where a forward phase binds
   std::vector<Phase> phases;  // all of them, for explanations
   // Pieces that every phase has: cuBLAS workspace, pipeline inputs, the bank of attention
-  // residuals, encoder outputs.
-  Bytes blas_workspace, pipeline_inputs, residual_bank, encoder_outputs;
+  // residuals, encoder outputs, embedded inputs of multimodal models.
+  Bytes blas_workspace, pipeline_inputs, residual_bank, encoder_outputs, input_embeddings;
   Bytes moe_workspace;
 };
 

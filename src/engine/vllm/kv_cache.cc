@@ -28,6 +28,19 @@ int64_t LargestWithin(const KvLayout& layout, int64_t blocks, int64_t max_model_
   return low;
 }
 
+// As earlier versions print it: as if groups shared the blocks evenly, in the smallest block.
+int64_t BlockTokens(const KvLayout& layout, int64_t blocks) {
+  int64_t smallest = 0;
+  for (const KvGroup& group : layout.groups) {
+    // A state's block lasts for the whole window, or for a block of attention (align).
+    const int64_t tokens = group.spec().block_tokens;
+    if (tokens > 0) smallest = smallest == 0 ? tokens : std::min(smallest, tokens);
+  }
+  if (layout.groups.empty()) return 0;
+  return internal::CheckedMul(blocks / static_cast<int64_t>(layout.groups.size()),
+                              internal::CheckedMul(smallest, layout.dcp));
+}
+
 }  // namespace
 
 int64_t KvLayout::BlocksOf(const KvGroup& group, int64_t tokens) const {
@@ -67,7 +80,7 @@ KvLayout MakeKvLayout(const Context& c) {
 }
 
 KvCapacity ComputeCapacity(const KvLayout& layout, const std::vector<Bytes>& available,
-                           int64_t max_model_len) {
+                           int64_t max_model_len, TokensPrinted printed) {
   KvCapacity capacity;
   bool first = true;
   for (size_t stage = 0; stage < available.size(); ++stage) {
@@ -83,7 +96,9 @@ KvCapacity ComputeCapacity(const KvLayout& layout, const std::vector<Bytes>& ava
   capacity.max_concurrency =
       static_cast<double>(capacity.num_blocks) / static_cast<double>(capacity.blocks_per_request);
   capacity.tokens =
-      static_cast<int64_t>(capacity.max_concurrency * static_cast<double>(max_model_len));
+      printed == TokensPrinted::kBlocks
+          ? BlockTokens(layout, capacity.num_blocks)
+          : static_cast<int64_t>(capacity.max_concurrency * static_cast<double>(max_model_len));
   return capacity;
 }
 

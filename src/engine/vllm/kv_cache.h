@@ -40,8 +40,10 @@ struct KvCapacity {
 };
 
 // `available` per stage. num_blocks is the minimum over stages and never negative.
+// `printed` is what this version's log line counts: concurrency × window, or blocks.
 KvCapacity ComputeCapacity(const KvLayout& layout, const std::vector<Bytes>& available,
-                           int64_t max_model_len);
+                           int64_t max_model_len,
+                           TokensPrinted printed = TokensPrinted::kConcurrency);
 
 // Bytes that `requests` full windows need on a stage, the permanent null block included where this
 // version reserves it.

@@ -4,98 +4,66 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <optional>
+#include <stdexcept>
 
+#include "engine/vllm/rule_book.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/units.h"
 
 namespace shardplan::vllm {
 namespace {
 
-using Version = std::array<int64_t, 3>;
+// Versions before were looked at only as far as public logs reach.
+constexpr Version kThoroughFrom = {0, 20, 0};
 
-// "0.31.0", "0.31", "v0.31.1rc1.dev50": the leading numbers count.
-std::optional<Version> ParseVersion(std::string_view text) {
-  if (text.starts_with('v')) text.remove_prefix(1);
-  Version version = {0, 0, 0};
-  for (size_t i = 0; i < version.size(); ++i) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version[i]);
-    if (error != std::errc()) return i == 0 ? std::nullopt : std::optional(version);
-    text.remove_prefix(static_cast<size_t>(end - text.data()));
-    if (!text.starts_with('.')) return version;
-    text.remove_prefix(1);
-  }
-  return version;
-}
+std::string FileOf(const std::string& version) { return "engines/vllm/" + version + ".yaml"; }
 
-// A profile file with those it inherits from, as a stack of documents: the first that has a key
-// wins.
-class ProfileFiles {
- public:
-  static Result<ProfileFiles> Load(const ConfigStore& store, std::string version) {
-    ProfileFiles files;
-    for (int depth = 0; !version.empty(); ++depth) {
-      const std::string name = "engines/vllm/" + version + ".yaml";
-      if (depth == 8) {
-        return Fail(ErrorCode::kInvalidInput, store.Origin(name), "profiles inherit in a circle");
-      }
-      SHARDPLAN_ASSIGN_OR_RETURN(const std::string_view text, store.Get(name));
-      try {
-        YAML::Node document = YAML::Load(std::string(text));
-        if (!document.IsMap()) {
-          return Fail(ErrorCode::kInvalidInput, store.Origin(name), "expected a YAML mapping");
-        }
-        version = document["inherits"] ? document["inherits"].as<std::string>() : "";
-        files.documents_.push_back(document);
-      } catch (const YAML::Exception& error) {
-        return Fail(ErrorCode::kInvalidInput, store.Origin(name),
-                    fmt::format("line {}: {}", error.mark.line + 1, error.msg));
-      }
-    }
-    return files;
-  }
-
-  // The node for section.key, from the nearest file that has it; undefined when none does.
-  YAML::Node Find(const char* section, const std::string& key) const {
-    for (const YAML::Node& document : documents_) {
-      const YAML::Node found = document[section];
-      if (found && found.IsMap() && found[key]) return found[key];
-    }
-    return YAML::Node(YAML::NodeType::Undefined);
-  }
-
- private:
-  std::vector<YAML::Node> documents_;
-};
-
-// Reads fields and keeps the first problem.
+// Reads fields and keeps the first problem. Files of one's own come first, nearest first.
 class FieldReader {
  public:
-  FieldReader(const ProfileFiles& files, Profile* profile) : files_(files), profile_(*profile) {}
+  FieldReader(const RuleBook& book, std::vector<YAML::Node> own, const Version& version,
+              Profile* profile)
+      : book_(book), own_(std::move(own)), version_(version), profile_(*profile) {}
 
   template <typename T>
   void Rule(const char* key, T* out) {
-    const YAML::Node node = files_.Find("rules", key);
-    if (!node || !node.IsMap() || !node["value"] || !node["source"]) {
+    YAML::Node node = Own("rules", key);
+    RuleSource source;
+    source.since = profile_.version;
+    if (!node) {
+      const std::optional<RuleBook::Entry> entry = Dated(key);
+      if (!entry) return;
+      node.reset(entry->node);
+      source.since = entry->since;
+    }
+    if (!node.IsMap() || !node["value"] || !node["source"]) {
       return Problem(key, "expected {value, source}");
     }
+    const std::string evidence = node["evidence"].as<std::string>("source");
+    if (evidence != "source" && evidence != "log" && evidence != "assumed") {
+      return Problem(key, "unknown evidence '" + evidence + "'");
+    }
     *out = node["value"].as<T>();
-    profile_.sources[key] = node["source"].as<std::string>();
+    source.text = node["source"].as<std::string>();
+    source.evidence = evidence == "source" ? Evidence::kSource
+                      : evidence == "log"  ? Evidence::kLog
+                                           : Evidence::kAssumed;
+    profile_.sources[key] = std::move(source);
   }
 
   template <typename T>
   void Choice(const char* key, const std::map<std::string, T>& choices, T* out) {
     std::string name;
     Rule(key, &name);
+    if (!problem_.empty()) return;
     const auto it = choices.find(name);
     if (it == choices.end()) return Problem(key, "unknown value '" + name + "'");
     *out = it->second;
   }
 
   void Memory(const char* key, MemoryConstant* out) {
-    const YAML::Node node = files_.Find("memory", key);
+    const YAML::Node node = MemoryNode(key);
     if (!node || !node.IsMap() || !node["source"]) {
       return Problem(key, "expected {low, central, high, source}");
     }
@@ -111,7 +79,7 @@ class FieldReader {
   }
 
   double Gib(const char* key) {
-    const YAML::Node node = files_.Find("memory", key);
+    const YAML::Node node = MemoryNode(key);
     if (!node || !node["gib"]) {
       Problem(key, "expected {gib, source}");
       return 0;
@@ -122,56 +90,178 @@ class FieldReader {
   const std::string& problem() const { return problem_; }
 
  private:
+  YAML::Node Own(const char* section, const std::string& key) const {
+    for (const YAML::Node& document : own_) {
+      const YAML::Node found = document[section];
+      if (found && found.IsMap() && found[key]) return found[key];
+    }
+    return YAML::Node(YAML::NodeType::Undefined);
+  }
+
+  YAML::Node MemoryNode(const std::string& key) const {
+    YAML::Node node = Own("memory", key);
+    if (node) return node;
+    return book_.Memory(key);
+  }
+
+  std::optional<RuleBook::Entry> Dated(const char* key) {
+    try {
+      std::optional<RuleBook::Entry> entry = book_.Rule(key, version_);
+      if (!entry) Problem(key, "expected an entry that holds at this version");
+      return entry;
+    } catch (const std::runtime_error& error) {
+      if (dynamic_cast<const YAML::Exception*>(&error) != nullptr) throw;
+      Problem(key, error.what());
+      return std::nullopt;
+    }
+  }
+
   void Problem(const char* key, const std::string& what) {
     if (problem_.empty()) problem_ = std::string(key) + ": " + what;
   }
 
-  const ProfileFiles& files_;
+  const RuleBook& book_;
+  std::vector<YAML::Node> own_;
+  Version version_;
   Profile& profile_;
   std::string problem_;
 };
 
-Result<Profile> ReadProfile(const ConfigStore& store, const std::string& version) {
-  SHARDPLAN_ASSIGN_OR_RETURN(const ProfileFiles files, ProfileFiles::Load(store, version));
+void ReadRules(FieldReader& r, Profile* p) {
+  r.Rule("gpu_memory_utilization", &p->gpu_memory_utilization);
+  r.Choice<GraphEstimate>("graph_estimate_deducted",
+                          {{"always", GraphEstimate::kAlways},
+                           {"v1_only", GraphEstimate::kV1Only},
+                           {"never", GraphEstimate::kNever}},
+                          &p->graph_estimate);
+  r.Rule("free_memory_budget", &p->free_memory_budget);
+  r.Rule("null_block_reserved", &p->null_block_reserved);
+  r.Choice<TokensPrinted>(
+      "tokens_printed",
+      {{"blocks", TokensPrinted::kBlocks}, {"concurrency", TokensPrinted::kConcurrency}},
+      &p->tokens_printed);
+  r.Choice<WindowsInFlight>("windows_in_flight",
+                            {{"one_batch", WindowsInFlight::kOneBatch},
+                             {"concurrent_batches", WindowsInFlight::kConcurrentBatches}},
+                            &p->windows_in_flight);
+  r.Rule("mla_hybrid_min_block", &p->mla_hybrid_min_block);
+  r.Rule("hybrid_prefix_caching", &p->hybrid_prefix_caching);
+  r.Rule("prefill_checkpoint_blocks", &p->prefill_checkpoint_blocks);
+  r.Rule("compressed_cache_is_fp8", &p->compressed_cache_is_fp8);
+  r.Choice<PaddingOver>("expert_padding_over",
+                        {{"tp", PaddingOver::kTp}, {"dp_tp", PaddingOver::kDpTp}},
+                        &p->expert_padding_over);
+  r.Rule("expert_padding_min", &p->expert_padding_min);
+  r.Choice<V2Runner>("v2_runner",
+                     {{"none", V2Runner::kNone},
+                      {"qwen3_dense", V2Runner::kQwen3Dense},
+                      {"qwen3_llama_mistral_dense", V2Runner::kQwen3LlamaMistralDense},
+                      {"dense", V2Runner::kDense},
+                      {"dense_and_listed", V2Runner::kDenseAndListed},
+                      {"all", V2Runner::kAll}},
+                     &p->v2_runner);
+  r.Choice<SamplerPath>("sampler",
+                        {{"sort", SamplerPath::kSort},
+                         {"sort_native", SamplerPath::kSortNative},
+                         {"triton", SamplerPath::kTriton}},
+                        &p->sampler);
+  r.Rule("moe_chunk_tokens", &p->moe_chunk_tokens);
+  r.Choice<ModularMoe>("modular_moe",
+                       {{"none", ModularMoe::kNone},
+                        {"all_but_wna16", ModularMoe::kAllButWna16},
+                        {"all", ModularMoe::kAll}},
+                       &p->modular_moe);
+  r.Rule("workspace_manager", &p->workspace_manager);
+  r.Rule("hopper_fp8_moe", &p->hopper_fp8_moe);
+  r.Rule("allreduce_fusion", &p->allreduce_fusion);
+  r.Rule("allocator_rounding", &p->allocator_rounding);
+  r.Rule("vocabulary_multiple", &p->vocabulary_multiple);
+  r.Rule("large_card_sequences", &p->large_card_sequences);
+  r.Rule("largest_card_gib", &p->largest_card_gib);
+  r.Rule("capture_cap_sm10x", &p->capture_cap_sm10x);
+  r.Rule("capture_step", &p->capture_step);
+  r.Memory("library_modules", &p->library_modules);
+  r.Memory("nccl_growth_hopper", &p->nccl_growth_hopper);
+  r.Memory("nccl_growth_older", &p->nccl_growth_older);
+  r.Memory("nccl_without_custom_all_reduce", &p->nccl_without_custom_all_reduce);
+  r.Memory("nccl_group", &p->nccl_group);
+  r.Memory("nccl_group_without_nvlink", &p->nccl_group_without_nvlink);
+  r.Memory("trtllm_moe_runtime", &p->trtllm_moe_runtime);
+  r.Memory("graph_estimate_base", &p->graph_estimate_base);
+  p->nccl_across_nodes_high = r.Gib("nccl_across_nodes_high");
+}
+
+// Files of one's own from `version` down to the release that the last of them inherits.
+struct OwnFiles {
+  std::vector<YAML::Node> documents;
+  std::string release;
+};
+
+Result<OwnFiles> ReadOwnFiles(const ConfigStore& store, const RuleBook& book, std::string version) {
+  OwnFiles own;
+  const std::vector<std::string>& releases = book.releases();
+  while (store.Has(FileOf(version))) {
+    const std::string origin = store.Origin(FileOf(version));
+    if (own.documents.size() == 8) {
+      return Fail(ErrorCode::kInvalidInput, origin, "profiles inherit in a circle");
+    }
+    SHARDPLAN_ASSIGN_OR_RETURN(const std::string_view text, store.Get(FileOf(version)));
+    try {
+      YAML::Node document = YAML::Load(std::string(text));
+      if (!document.IsMap()) {
+        return Fail(ErrorCode::kInvalidInput, origin, "expected a YAML mapping");
+      }
+      const std::string above = document["inherits"].as<std::string>("");
+      own.documents.push_back(document);
+      if (!store.Has(FileOf(above)) &&
+          std::find(releases.begin(), releases.end(), above) == releases.end()) {
+        return Fail(ErrorCode::kInvalidInput, origin,
+                    fmt::format("inherits: expected a version from {} to {}, found '{}'",
+                                releases.front(), releases.back(), Printable(above)));
+      }
+      version = above;
+    } catch (const YAML::Exception& error) {
+      return Fail(ErrorCode::kInvalidInput, origin,
+                  fmt::format("line {}: {}", error.mark.line + 1, error.msg));
+    }
+  }
+  own.release = version;
+  return own;
+}
+
+Result<Profile> ReadProfile(const ConfigStore& store, const RuleBook& book,
+                            const std::string& version) {
+  SHARDPLAN_ASSIGN_OR_RETURN(OwnFiles own, ReadOwnFiles(store, book, version));
+  const std::string origin = own.documents.empty() ? book.origin() : store.Origin(FileOf(version));
   Profile p;
   p.version = version;
-  FieldReader r(files, &p);
-  const std::string origin = store.Origin("engines/vllm/" + version + ".yaml");
+  FieldReader reader(book, std::move(own.documents), *ParseVersion(own.release), &p);
   try {
-    r.Rule("gpu_memory_utilization", &p.gpu_memory_utilization);
-    r.Choice<GraphEstimate>("graph_estimate_deducted",
-                            {{"always", GraphEstimate::kAlways},
-                             {"v1_only", GraphEstimate::kV1Only},
-                             {"never", GraphEstimate::kNever}},
-                            &p.graph_estimate);
-    r.Rule("null_block_reserved", &p.null_block_reserved);
-    r.Rule("mla_hybrid_min_block", &p.mla_hybrid_min_block);
-    r.Rule("prefill_checkpoint_blocks", &p.prefill_checkpoint_blocks);
-    r.Rule("compressed_cache_is_fp8", &p.compressed_cache_is_fp8);
-    r.Choice<PaddingOver>("expert_padding_over",
-                          {{"tp", PaddingOver::kTp}, {"dp_tp", PaddingOver::kDpTp}},
-                          &p.expert_padding_over);
-    r.Rule("expert_padding_min", &p.expert_padding_min);
-    r.Choice<V2Runner>("v2_runner",
-                       {{"all", V2Runner::kAll}, {"dense_and_listed", V2Runner::kDenseAndListed}},
-                       &p.v2_runner);
-    r.Rule("allocator_rounding", &p.allocator_rounding);
-    r.Rule("vocabulary_multiple", &p.vocabulary_multiple);
-    r.Rule("large_card_gib", &p.large_card_gib);
-    r.Rule("capture_cap_sm10x", &p.capture_cap_sm10x);
-    r.Memory("library_modules", &p.library_modules);
-    r.Memory("nccl_growth_hopper", &p.nccl_growth_hopper);
-    r.Memory("nccl_growth_older", &p.nccl_growth_older);
-    r.Memory("nccl_group", &p.nccl_group);
-    r.Memory("trtllm_moe_runtime", &p.trtllm_moe_runtime);
-    r.Memory("graph_estimate_base", &p.graph_estimate_base);
-    p.nccl_across_nodes_high = r.Gib("nccl_across_nodes_high");
+    ReadRules(reader, &p);
   } catch (const YAML::Exception& error) {
     return Fail(ErrorCode::kInvalidInput, origin,
                 fmt::format("line {}: {}", error.mark.line + 1, error.msg));
   }
-  if (!r.problem().empty()) return Fail(ErrorCode::kInvalidInput, origin, r.problem());
+  if (!reader.problem().empty()) return Fail(ErrorCode::kInvalidInput, origin, reader.problem());
   return p;
+}
+
+std::vector<std::string> VersionsIn(const ConfigStore& store, const RuleBook& book) {
+  std::vector<std::string> versions = book.releases();
+  constexpr std::string_view kPrefix = "engines/vllm/";
+  constexpr std::string_view kSuffix = ".yaml";
+  for (const std::string& name : store.List(kPrefix)) {
+    const std::string_view stem = std::string_view(name).substr(kPrefix.size());
+    if (!stem.ends_with(kSuffix)) continue;
+    const std::string version(stem.substr(0, stem.size() - kSuffix.size()));
+    const bool known = std::find(versions.begin(), versions.end(), version) != versions.end();
+    if (ParseVersion(version) && !known) versions.push_back(version);
+  }
+  std::stable_sort(versions.begin(), versions.end(),
+                   [](const std::string& a, const std::string& b) {
+                     return *ParseVersion(a) < *ParseVersion(b);
+                   });
+  return versions;
 }
 
 }  // namespace
@@ -184,29 +274,21 @@ Range MemoryConstant::At(int64_t tp) const {
                Gibibytes(high + per_doubling_high * doublings).ToBytes());
 }
 
+int64_t Profile::CountOf(Evidence evidence) const {
+  return std::count_if(sources.begin(), sources.end(),
+                       [&](const auto& rule) { return rule.second.evidence == evidence; });
+}
+
 std::vector<std::string> ProfileVersions(const ConfigStore& store) {
-  std::vector<std::string> versions;
-  constexpr std::string_view kPrefix = "engines/vllm/";
-  constexpr std::string_view kSuffix = ".yaml";
-  for (const std::string& name : store.List(kPrefix)) {
-    const std::string_view stem = std::string_view(name).substr(kPrefix.size());
-    if (!stem.ends_with(kSuffix)) continue;
-    const std::string version(stem.substr(0, stem.size() - kSuffix.size()));
-    if (ParseVersion(version)) versions.push_back(version);
-  }
-  std::sort(versions.begin(), versions.end(), [](const std::string& a, const std::string& b) {
-    return *ParseVersion(a) < *ParseVersion(b);
-  });
-  return versions;
+  const Result<RuleBook> book = RuleBook::Load(store);
+  return book ? VersionsIn(store, *book) : std::vector<std::string>();
 }
 
 Result<Profile> LoadProfile(const ConfigStore& store, std::string_view version,
                             std::vector<Finding>* findings) {
-  const std::vector<std::string> known = ProfileVersions(store);
-  if (known.empty()) {
-    return Fail(ErrorCode::kInvalidInput, "engines/vllm", "there is no profile in the catalogue");
-  }
-  if (version.empty()) return ReadProfile(store, known.back());
+  SHARDPLAN_ASSIGN_OR_RETURN(const RuleBook book, RuleBook::Load(store));
+  const std::vector<std::string> known = VersionsIn(store, book);
+  if (version.empty()) return ReadProfile(store, book, known.back());
   const std::optional<Version> wanted = ParseVersion(version);
   if (!wanted) {
     return Fail(ErrorCode::kUsage, fmt::format("vllm@{}", Printable(version)),
@@ -218,17 +300,28 @@ Result<Profile> LoadProfile(const ConfigStore& store, std::string_view version,
   }
   if (!best) {
     return Fail(ErrorCode::kUnsupported, fmt::format("vllm@{}", Printable(version)),
-                fmt::format("profiles reach from {} to {}", known.front(), known.back()));
+                fmt::format("rules reach from {} to {}", known.front(), known.back()));
   }
   if (*ParseVersion(*best) != *wanted) {
     const bool newer = best == &known.back();
-    findings->push_back({"engine.version", Severity::kWarning,
-                         fmt::format("vllm@{}", Printable(version)),
-                         fmt::format("{} profile for this version; the one of {} is used",
-                                     newer ? "newer than every" : "no", *best),
-                         ""});
+    findings->push_back(
+        {"engine.version", newer ? Severity::kWarning : Severity::kNote,
+         fmt::format("vllm@{}", Printable(version)),
+         newer ? fmt::format("newer than every release with rules; those of {} are used", *best)
+               : fmt::format("planned by the rules of {}", *best),
+         ""});
   }
-  return ReadProfile(store, *best);
+  SHARDPLAN_ASSIGN_OR_RETURN(Profile profile, ReadProfile(store, book, *best));
+  if (*ParseVersion(*best) < kThoroughFrom) {
+    findings->push_back(
+        {"engine.evidence", Severity::kNote, "vllm@" + *best,
+         fmt::format("of its {} rules {} were read in the source, {} are seen in "
+                     "public logs, {} are assumed",
+                     profile.sources.size(), profile.CountOf(Evidence::kSource),
+                     profile.CountOf(Evidence::kLog), profile.CountOf(Evidence::kAssumed)),
+         ""});
+  }
+  return profile;
 }
 
 }  // namespace shardplan::vllm

@@ -16,7 +16,7 @@ bool Is10x(int capability) { return capability >= 100 && capability < 120; }
 
 // Which kernel runs the routed experts. Source: fused_moe/oracle/{mxfp4,nvfp4,fp8}.py (d29f7f5c);
 // for FP8 on Hopper the choice that public logs from v0.19 on show.
-std::string DefaultMoeBackend(const Architecture& arch, int capability) {
+std::string DefaultMoeBackend(const Architecture& arch, int capability, const Profile& profile) {
   if (arch.moe.experts == 0) return "";
   if (arch.quantization == "nvfp4") return Is10x(capability) ? "flashinfer_trtllm" : "marlin";
   if (arch.quantization == "awq" || arch.quantization == "gptq" || arch.quantization == "int4") {
@@ -28,7 +28,7 @@ std::string DefaultMoeBackend(const Architecture& arch, int capability) {
   if (arch.quantization == "fp8") {
     if (capability < 89) return "marlin";
     if (Is10x(capability)) return "flashinfer_trtllm";
-    return capability == 90 ? "deep_gemm" : "triton";
+    return capability == 90 ? profile.hopper_fp8_moe : "triton";
   }
   return "triton";
 }
@@ -64,9 +64,11 @@ Status CheckRange(const char* flag, std::optional<int64_t> value) {
 
 BatchDefaults DefaultsForCard(const GpuSpec& gpu, const Profile& profile) {
   const Bytes total = gpu.device_total.bytes.central;
-  if (total >= Bytes(profile.large_card_gib * kGiB)) return {16384, 1024};
+  if (profile.largest_card_gib > 0 && total >= Bytes(profile.largest_card_gib * kGiB)) {
+    return {16384, 1024};
+  }
   const bool a100 = gpu.id.starts_with("a100");
-  if (total >= Bytes(70 * kGiB) && !a100) return {8192, 1024};
+  if (total >= Bytes(70 * kGiB) && !a100) return {8192, profile.large_card_sequences};
   return {2048, 256};
 }
 
@@ -168,7 +170,7 @@ Result<Resolved> ResolveSettings(const Context& c, std::vector<OptionValue>* def
                 "expected one of " + JoinWithOr({backends.begin(), backends.end()}));
   }
   if (c.arch->moe.experts > 0) {
-    r.moe_backend = moe == "auto" ? DefaultMoeBackend(*c.arch, c.gpu->capability) : moe;
+    r.moe_backend = moe == "auto" ? DefaultMoeBackend(*c.arch, c.gpu->capability, *c.profile) : moe;
     if (!s.moe_backend) note("moe-backend", "auto (" + r.moe_backend + ")");
   } else if (c.sizes.expert_parallel) {
     findings->push_back({"layout.no_experts", Severity::kNote, "--enable-expert-parallel",

@@ -209,7 +209,8 @@ bool KeepsAllStates(const Architecture& a) {
 }
 
 Status ResolveStates(const Context& c, Resolved* r, std::vector<Finding>* findings) {
-  r->prefix_caching = c.settings.enable_prefix_caching.value_or(true);
+  r->prefix_caching = c.settings.enable_prefix_caching.value_or(!c.arch->has_state() ||
+                                                                c.profile->hybrid_prefix_caching);
   std::string mode = c.settings.mamba_cache_mode.value_or("none");
   if (mode != "none" && mode != "align" && mode != "all") {
     return Fail(ErrorCode::kUsage, "--mamba-cache-mode " + Printable(mode),
@@ -249,6 +250,7 @@ Status ResolveStates(const Context& c, Resolved* r, std::vector<Finding>* findin
 // Batches that the scheduler may have under way: what a window has to outlast.
 // Source: VllmConfig.max_concurrent_batches (d29f7f5c).
 int64_t ConcurrentBatches(const Context& c, bool v2_runner) {
+  if (c.profile->windows_in_flight == WindowsInFlight::kOneBatch) return 1;
   const int64_t pp = c.sizes.pp;
   if (!c.settings.async_scheduling.value_or(true)) return pp;
   if (v2_runner) return pp + 1;
@@ -258,12 +260,28 @@ int64_t ConcurrentBatches(const Context& c, bool v2_runner) {
 }  // namespace
 
 bool UsesV2Runner(const Context& c) {
-  if (c.profile->v2_runner == V2Runner::kAll) return true;
   static const std::set<std::string> listed = {
       "DeepseekV2ForCausalLM", "DeepseekV32ForCausalLM", "DeepseekV4ForCausalLM",
       "GlmMoeDsaForCausalLM",  "GraniteMoeForCausalLM",  "KimiK3ForConditionalGeneration",
       "Qwen2MoeForCausalLM"};
-  return (c.arch->moe.experts == 0 && !c.arch->is_hybrid()) || listed.contains(c.arch->name);
+  const std::string& name = c.arch->name;
+  const bool dense = c.arch->moe.experts == 0 && !c.arch->is_hybrid();
+  switch (c.profile->v2_runner) {
+    case V2Runner::kNone:
+      return false;
+    case V2Runner::kQwen3Dense:
+      return name == "Qwen3ForCausalLM";
+    case V2Runner::kQwen3LlamaMistralDense:
+      return name == "Qwen3ForCausalLM" || name == "LlamaForCausalLM" ||
+             name == "MistralForCausalLM";
+    case V2Runner::kDense:
+      return dense;
+    case V2Runner::kDenseAndListed:
+      return dense || listed.contains(name);
+    case V2Runner::kAll:
+      break;
+  }
+  return true;
 }
 
 Status ResolveCache(const Context& c, Resolved* r, std::vector<Finding>* findings) {

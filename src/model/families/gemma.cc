@@ -76,6 +76,7 @@ Result<ModelSpec> BuildGemma(ConfigReader& config, const Assumptions&) {
     const int64_t side = vision.ok() ? vision.Dim("image_size") / patch : 0;
     const int64_t tokens = config.IntOr("mm_tokens_per_image", 1, 1 << 20, 256);
     a.vision.patches_per_token = std::max<int64_t>(side * side / tokens, 1);
+    a.vision.item_tokens = tokens;
   }
 
   const TowerNames names = config.Has("text_config") ? LanguageModelNames() : TowerNames{};

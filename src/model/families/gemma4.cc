@@ -101,6 +101,7 @@ Result<ModelSpec> BuildGemma4(ConfigReader& config, const Assumptions& assumptio
     a.moe.experts = text.Int("num_experts", 1, 100'000);
     a.moe.top_k = text.Int("top_k_experts", 1, 100'000);
     a.moe.intermediate = text.Dim("moe_intermediate_size");
+    a.moe.dense_beside = true;
     CheckMoe(text, "top_k_experts", layers, a.moe);
   }
   if (text.BoolOr("attention_bias", false)) {
@@ -116,6 +117,7 @@ Result<ModelSpec> BuildGemma4(ConfigReader& config, const Assumptions& assumptio
     }
     const int64_t pool = vision.IntOr("pooling_kernel_size", 1, 64, 1);
     a.vision.patches_per_token = pool * pool;
+    a.vision.item_tokens = vision.IntOr("default_output_length", 1, 1 << 20, 280);
   }
   const bool quantized = config.Has("quantization_config");
 

@@ -39,6 +39,7 @@ Result<ModelSpec> BuildMistral3(ConfigReader& config, const Assumptions&) {
   a.vision = ReadVision(vision);
   const int64_t merge = config.IntOr("spatial_merge_size", 1, 64, 2);
   a.vision.patches_per_token = merge * merge;
+  a.vision.gated_mlp = true;
   if (config.IntOr("vision_feature_layer", -kMaxLayers, kMaxLayers, -1) != -1) {
     config.Contradiction("vision_feature_layer", "expected -1: the whole tower");
   }

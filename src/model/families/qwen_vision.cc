@@ -48,6 +48,8 @@ QwenVision ReadQwenVision(ConfigReader& vision, Architecture* a) {
   shape.heads_must_divide = true;
   const int64_t merge = vision.IntOr("spatial_merge_size", 1, 64, 2);
   shape.patches_per_token = merge * merge;
+  // The processors' largest image; vllm/model_executor/models/qwen3_vl.py (d29f7f5c).
+  shape.item_tokens = 16384;
   if (vision.Has("deepstack_visual_indexes")) {
     const auto levels = vision.IntList("deepstack_visual_indexes", 0, shape.blocks - 1);
     shape.deepstack_levels = static_cast<int64_t>(levels.size());

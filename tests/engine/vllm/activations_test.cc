@@ -41,9 +41,11 @@ TEST(VllmActivations, AgreeWithTheReferenceModel) {
     c.context.settings.language_model_only = text != 0;
     c.Resolve();
     const vllm::ActivationPeak peak = vllm::ComputeActivations(c.context, stage);
-    EXPECT_LT(Relative(peak.bytes.central, central), 1e-3) << peak.bytes.central.count();
-    EXPECT_LT(Relative(peak.bytes.low, low), 1e-3) << peak.bytes.low.count();
-    EXPECT_LT(Relative(peak.bytes.high, high), 1e-3) << peak.bytes.high.count();
+    // The reference leaves buffers out that are made before the weights.
+    const Bytes early = peak.input_embeddings;
+    EXPECT_LT(Relative(peak.bytes.central - early, central), 1e-3) << peak.bytes.central.count();
+    EXPECT_LT(Relative(peak.bytes.low - early, low), 1e-3) << peak.bytes.low.count();
+    EXPECT_LT(Relative(peak.bytes.high - early, high), 1e-3) << peak.bytes.high.count();
     EXPECT_EQ(peak.binding, binding);
     ++checked;
   }

@@ -1,0 +1,44 @@
+#include "tools/accuracy/markdown.h"
+
+#include <fmt/format.h>
+
+namespace shardplan::accuracy {
+
+std::string MarkdownTable::Render() const {
+  std::string out;
+  for (size_t r = 0; r < rows_.size(); ++r) {
+    out += "|";
+    for (const std::string& cell : rows_[r]) out += fmt::format(" {} |", cell);
+    out += "\n";
+    if (r > 0) continue;
+    out += "|";
+    for (size_t c = 0; c < rows_[0].size(); ++c) out += right_.contains(c) ? "---:|" : "---|";
+    out += "\n";
+  }
+  return out;
+}
+
+std::string SourceOf(const Case& c) {
+  return c.source.empty() ? c.id : fmt::format("[{}]({})", c.id, c.source);
+}
+
+std::string EngineOf(const Case& c) {
+  return c.deployment.engine + " " + c.deployment.engine_version;
+}
+
+std::string LayoutOf(const Case& c, int64_t stage) {
+  const ParallelSizes& s = c.deployment.sizes;
+  std::string text = fmt::format("TP{}", s.tp);
+  if (s.pp > 1) text += fmt::format(" PP{}, stage {}", s.pp, stage);
+  if (s.dp > 1) text += fmt::format(" DP{}", s.dp);
+  if (s.expert_parallel) text += fmt::format(" EP{}", s.ep());
+  return text;
+}
+
+std::string Because(const Case& c) {
+  if (c.reason.empty() && c.note.empty()) return "";
+  if (c.reason.empty() || c.note.empty()) return ": " + c.reason + c.note;
+  return ": " + c.reason + "; " + c.note;
+}
+
+}  // namespace shardplan::accuracy
