@@ -142,6 +142,8 @@ void AddBackends(OptionSet* o, EngineSettings* s) {
           [s](std::string text) { s->mm_encoder_tp_mode = std::move(text); });
   o->Text("--moe-backend", "NAME", "auto, marlin, triton, cutlass, deep_gemm …",
           [s](std::string text) { s->moe_backend = std::move(text); });
+  o->Text("--all2all-backend", "NAME", "allgather_reducescatter, deepep_low_latency …",
+          [s](std::string text) { s->all2all_backend = std::move(text); });
   o->Text("--attention-backend", "NAME", "FLASH_ATTN, FLASH_ATTN_MLA, FLASHMLA …",
           [s](std::string text) { s->attention_backend = std::move(text); });
   o->Flag("--numa-bind", "Bind each rank to its card's NUMA node", [s] { s->numa_bind = true; });

@@ -195,6 +195,8 @@ Status Prepare(const Environment& env, const Deployment& deployment, Prepared* o
   c.sizes = deployment.sizes;
   c.settings = deployment.settings;
   c.tp_spans_nodes = out->placement.tp_spans_nodes;
+  c.experts_span_nodes = out->placement.ranks_per_node > 0 &&
+                         deployment.sizes.expert_ranks() > out->placement.ranks_per_node;
   out->table = env.model->table;
   c.table = &out->table;
   SHARDPLAN_ASSIGN_OR_RETURN(c.resolved, vllm::ResolveSettings(c, &out->defaults, &out->findings));

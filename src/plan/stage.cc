@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/vllm/all2all.h"
 #include "shardplan/base/units.h"
 
 namespace shardplan {
@@ -18,6 +19,23 @@ std::vector<int64_t> BaselineGroups(const ParallelSizes& sizes, bool experts) {
   if (experts) groups.push_back(sizes.expert_ranks());
   std::erase_if(groups, [](int64_t ranks) { return ranks < 2; });
   return groups;
+}
+
+// One row for an account on each side of the budget: what joins it becomes a part.
+void Claim(Entry entry, std::vector<Entry>* entries) {
+  const auto it = std::find_if(entries->begin(), entries->end(), [&](const Entry& other) {
+    return other.account == entry.account && other.in_budget == entry.in_budget;
+  });
+  if (it == entries->end()) {
+    entries->push_back(std::move(entry));
+    return;
+  }
+  if (it->parts.empty()) it->parts.push_back({it->source, "", it->bytes.central});
+  if (entry.parts.empty()) entry.parts.push_back({entry.source, "", entry.bytes.central});
+  it->parts.insert(it->parts.end(), entry.parts.begin(), entry.parts.end());
+  it->bytes += entry.bytes;
+  it->basis = Softer(it->basis, entry.basis);
+  it->source += "; " + entry.source;
 }
 
 // What only exists once attention metadata does, and what the real sampler takes beyond the dummy
@@ -152,7 +170,7 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
   auto add = [&](Account account, bool in_budget, Range bytes, Basis basis, std::string source,
                  std::vector<Part> parts = {}) {
     if (bytes.high == Bytes() && bytes.low == Bytes()) return;
-    e.entries.push_back({account, in_budget, bytes, basis, std::move(source), std::move(parts)});
+    Claim({account, in_budget, bytes, basis, std::move(source), std::move(parts)}, &e.entries);
   };
   const GpuSpec& gpu = *c.gpu;
   const Bytes capacity = gpu.cuda_visible.bytes.central;
@@ -189,6 +207,9 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
       ActivationParts(e.activation));
   add(Account::kCommunication, true, outside.communication, Basis::kAssumed,
       outside.communication_source);
+  const vllm::All2AllBuffers all2all = vllm::MakeAll2AllBuffers(c);
+  add(Account::kCommunication, true, Range(all2all.nvlink + all2all.network), Basis::kDerived,
+      all2all.source);
   add(Account::kWorkspace, true, outside.library, Basis::kAssumed, outside.library_source);
   add(Account::kCudaGraphs, true, e.graphs.reserved, Basis::kAssumed,
       fmt::format("reserve for {} piecewise and {} full graphs: {}", e.graphs.piecewise,

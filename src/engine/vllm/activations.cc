@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/vllm/all2all.h"
 #include "engine/vllm/sparse_attention.h"
 #include "engine/vllm/weights.h"
 #include "shardplan/base/units.h"
@@ -234,12 +235,17 @@ class PeakModel {
     int64_t tokens = t_ * (c_.sizes.expert_parallel ? c_.sizes.dp : 1);
     const int64_t chunk = c_.profile->moe_chunk_tokens;
     if (chunk > 0 && triton_like) tokens = std::min(tokens, chunk);
-    const int64_t ws = MoeWorkspace(tokens, k, n, rules.local_experts);
+    int64_t ws = MoeWorkspace(tokens, k, n, rules.local_experts);
+    const bool batched = TakesBatches(r_.all2all_backend, c_.sizes);
+    if (batched) {
+      // Every local expert has room for a whole batch of every rank.
+      ws = rules.local_experts * t_ * c_.sizes.expert_ranks() * (std::max(n, k) + n) * 2;
+    }
     peak->moe_workspace = Bytes(ws);
     // The workspace manager never shrinks: it lies under every later phase
     // (v1/worker/workspace.py, from v0.12).
     const bool managed = c_.profile->workspace_manager && IsModular() && !HasTritonKernels() &&
-                         (triton_like || backend == "marlin" || backend == "humming");
+                         (triton_like || batched || backend == "marlin" || backend == "humming");
     const int64_t sparse = SparseWorkspace(c_);
     workspace_ = std::max(managed ? ws : 0, sparse);
     const int64_t held = managed ? workspace_ : ws + sparse;

@@ -91,6 +91,7 @@ NodeCommand MakeCommand(const Context& c, const std::string& model, const NodeFa
   if (s.block_size) args.Flag("--block-size", *s.block_size);
   if (s.attention_backend) args.Flag("--attention-backend", *s.attention_backend);
   if (!r.moe_backend.empty() && s.moe_backend) args.Flag("--moe-backend", *s.moe_backend);
+  if (s.all2all_backend) args.Flag("--all2all-backend", *s.all2all_backend);
   args.Flag(r.prefix_caching ? "--enable-prefix-caching" : "--no-enable-prefix-caching");
   if (!r.mamba_cache_mode.empty()) args.Flag("--mamba-cache-mode", r.mamba_cache_mode);
   if (s.mamba_cache_dtype) args.Flag("--mamba-cache-dtype", *s.mamba_cache_dtype);

@@ -38,6 +38,7 @@ struct Resolved {
   int64_t kernel_block = 16;                // what that backend's blocks are multiples of
   int64_t block_size = 16;                  // before hybrid alignment
   std::string moe_backend;                  // "marlin", "deep_gemm", …; empty for dense models
+  std::string all2all_backend;              // how tokens reach experts on other engines
   bool v2_runner = true;
   bool vision_on_device = false;
   bool vision_sharded = false;
@@ -56,6 +57,7 @@ struct Context {
   EngineSettings settings;
   Resolved resolved;
   bool tp_spans_nodes = false;
+  bool experts_span_nodes = false;
 };
 
 // Kimi-Linear and Kimi-K3 are one class in vLLM (vllm/models/kimi_k3): its paddings and its

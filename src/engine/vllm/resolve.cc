@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "engine/vllm/all2all.h"
 #include "engine/vllm/context.h"
 #include "engine/vllm/resolve_cache.h"
 #include "shardplan/base/file.h"
@@ -123,7 +124,10 @@ Result<Resolved> ResolveSettings(const Context& c, std::vector<OptionValue>* def
          fmt::format("ask for at most {}", FormatCount(c.arch->max_positions))});
   }
 
-  const BatchDefaults batch = DefaultsForCard(*c.gpu, *c.profile);
+  SHARDPLAN_ASSIGN_OR_RETURN(r.all2all_backend, ResolveAll2All(s.all2all_backend));
+  BatchDefaults batch = DefaultsForCard(*c.gpu, *c.profile);
+  if (TakesBatches(r.all2all_backend, c.sizes))
+    batch.max_num_batched_tokens = kBatchedExpertsTokens;
   r.max_num_seqs = s.max_num_seqs.value_or(batch.max_num_seqs);
   r.max_num_batched_tokens = s.max_num_batched_tokens.value_or(
       std::min(batch.max_num_batched_tokens, r.max_num_seqs * r.max_model_len));
@@ -172,6 +176,7 @@ Result<Resolved> ResolveSettings(const Context& c, std::vector<OptionValue>* def
   if (c.arch->moe.experts > 0) {
     r.moe_backend = moe == "auto" ? DefaultMoeBackend(*c.arch, c.gpu->capability, *c.profile) : moe;
     if (!s.moe_backend) note("moe-backend", "auto (" + r.moe_backend + ")");
+    if (!s.all2all_backend && UsesAll2All(c.sizes)) note("all2all-backend", r.all2all_backend);
   } else if (c.sizes.expert_parallel) {
     findings->push_back({"layout.no_experts", Severity::kNote, "--enable-expert-parallel",
                          "has no effect: this model has no routed experts", ""});
@@ -187,7 +192,8 @@ Result<Resolved> ResolveSettings(const Context& c, std::vector<OptionValue>* def
                      c.arch->vision.heads % c.sizes.tp == 0;
   // Sequence-parallel MoE keeps shared experts whole on every rank; Kimi's class only without PP.
   // Source: vllm/config/parallel.py:use_sequence_parallel_moe (d29f7f5c).
-  r.replicate_shared = c.sizes.expert_parallel && c.sizes.tp > 1 && c.sizes.dp > 1 &&
+  r.replicate_shared = UsesAll2All(c.sizes) && c.sizes.tp > 1 &&
+                       SplitsSequences(r.all2all_backend) &&
                        (!IsKimiClass(*c.arch) || c.sizes.pp == 1);
   // Kimi's class and DeepSeek-V4 run breakable graphs with compilation off: eager Python even with
   // graphs on.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/vllm/all2all.h"
 #include "shardplan/base/units.h"
 
 namespace shardplan::vllm {
@@ -132,7 +133,8 @@ ShardingRules RulesFor(const Context& c, int64_t ep_rank) {
   if (moe.experts > 0) {
     rules.expert_intermediate = PadExpert(c).padded;
     const int64_t width = moe.latent > 0 ? moe.latent : c.arch->hidden;
-    rules.expert_width = RoundUp(width, TileOf(c).width);
+    rules.expert_width =
+        RoundUp(RoundedWidth(c.resolved.all2all_backend, c.sizes, width), TileOf(c).width);
     // FlashInfer's kernels take the input scales of the whole layer (golden rows of
     // capability 10.0); Marlin those of the experts it holds.
     rules.all_input_scales =
