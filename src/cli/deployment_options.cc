@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/vllm/compilation_config.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/suggest.h"
 #include "shardplan/base/units.h"
@@ -69,6 +70,17 @@ Status ReadNames(const std::string& text, std::vector<std::string>* names) {
   return {};
 }
 
+Status ReadSizes(const std::string& text, EngineSettings* settings) {
+  if (!settings->cudagraph_capture_sizes) settings->cudagraph_capture_sizes.emplace();
+  std::vector<std::string> words;
+  SHARDPLAN_RETURN_IF_ERROR(ReadNames(text, &words));
+  for (const std::string& word : words) {
+    SHARDPLAN_ASSIGN_OR_RETURN(const int64_t size, ParseCount(word, 1));
+    settings->cudagraph_capture_sizes->push_back(size);
+  }
+  return {};
+}
+
 void AddWhere(OptionSet* o, Deployment* d) {
   o->Group("Where");
   o->Text("--gpu", "ID", "Card, an id of `shardplan catalog gpus`; required",
@@ -129,6 +141,24 @@ void AddScheduling(OptionSet* o, EngineSettings* s) {
           [s](std::string text) { s->mamba_cache_mode = std::move(text); });
 }
 
+void AddGraphs(OptionSet* o, EngineSettings* s) {
+  o->Flag("--enable-chunked-prefill", "Long prompts in several batches",
+          [s] { s->enable_chunked_prefill = true; });
+  o->Flag("--no-enable-chunked-prefill", "A batch holds a whole window",
+          [s] { s->enable_chunked_prefill = false; });
+  o->Exclude("--enable-chunked-prefill", "--no-enable-chunked-prefill");
+  o->Text("--performance-mode", "MODE", "balanced, interactivity or throughput",
+          [s](std::string text) { s->performance_mode = std::move(text); });
+  o->Repeated("--cudagraph-capture-sizes", "N,N,…", "Batches that CUDA graphs are captured for",
+              [s](const std::string& text) { return ReadSizes(text, s); });
+  o->Count("--max-cudagraph-capture-size", "The largest of them", 1,
+           [s](int64_t n) { s->max_cudagraph_capture_size = n; });
+  o->Value("--compilation-config", "JSON", "vLLM's: mode, cudagraph_mode, capture sizes",
+           [s](const std::string& text) { return vllm::ReadCompilationConfig(text, s); });
+  o->Count("--optimization-level", "0 without compilation and graphs, to 3 (default: 2)", 0,
+           [s](int64_t n) { s->optimization_level = n; });
+}
+
 void AddBackends(OptionSet* o, EngineSettings* s) {
   o->Text("--offload-backend", "NAME", "uva or prefetch",
           [s](std::string text) { s->offload_backend = std::move(text); });
@@ -174,6 +204,7 @@ void AddDeploymentOptions(OptionSet* options, DeploymentOptions* out) {
   AddWhere(options, &out->deployment);
   AddLayout(options, &out->deployment);
   AddScheduling(options, &out->deployment.settings);
+  AddGraphs(options, &out->deployment.settings);
   AddBackends(options, &out->deployment.settings);
   AddAsked(options, out);
 }

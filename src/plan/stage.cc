@@ -211,9 +211,19 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
   add(Account::kCommunication, true, Range(all2all.nvlink + all2all.network), Basis::kDerived,
       all2all.source);
   add(Account::kWorkspace, true, outside.library, Basis::kAssumed, outside.library_source);
-  add(Account::kCudaGraphs, true, e.graphs.reserved, Basis::kAssumed,
-      fmt::format("reserve for {} piecewise and {} full graphs: {}", e.graphs.piecewise,
-                  e.graphs.full, c.profile->graph_estimate_base.source));
+  const std::string graphs =
+      fmt::format("{} piecewise and {} full graphs", e.graphs.piecewise, e.graphs.full);
+  if (e.graphs.deducted) {
+    add(Account::kCudaGraphs, true, e.graphs.reserved, Basis::kAssumed,
+        fmt::format("reserve for {}; they hold {} to {}: {}", graphs,
+                    FormatGiB(e.graphs.pool.low, 2), FormatGiB(e.graphs.pool.high, 2),
+                    c.profile->graph_estimate_base.source));
+  } else {
+    add(Account::kCudaGraphs, false, e.graphs.pool, Basis::kAssumed,
+        fmt::format("{}, which this version's budget does not reserve; per graph and layer, fitted "
+                    "on public start-up logs",
+                    graphs));
+  }
   const Entry workspace = UnprofiledWorkspace(c, last, range);
   add(workspace.account, false, workspace.bytes, workspace.basis, workspace.source,
       workspace.parts);

@@ -42,8 +42,8 @@ struct EngineSettings {
   std::optional<bool> async_scheduling;
   std::optional<int64_t> num_gpu_blocks_override;  // blocks of the cache, whatever memory there is
   bool disable_custom_all_reduce = false;
-  std::optional<std::string> logprobs_mode;  // "raw_logprobs", "processed_logits", …
-  std::optional<std::string> offload_backend;  // "uva"
+  std::optional<std::string> logprobs_mode;    // "raw_logprobs", "processed_logits", …
+  std::optional<std::string> offload_backend;  // "uva", "prefetch"
   double cpu_offload_gb = 0;                   // GiB per card, as vLLM counts them
   std::vector<std::string> cpu_offload_params;
   bool language_model_only = false;
@@ -52,6 +52,30 @@ struct EngineSettings {
   std::optional<std::string> attention_backend;   // "FLASH_ATTN_MLA", …
   bool numa_bind = false;
   std::optional<std::string> all2all_backend;  // "allgather_reducescatter", "deepep_…", …
+
+  // Batches and graphs.
+  std::optional<bool> enable_chunked_prefill;
+  std::optional<std::string> performance_mode;  // "balanced", "interactivity", "throughput"
+  std::optional<int64_t> optimization_level;    // 0 to 3
+  std::optional<int64_t> compilation_mode;      // 0 to 3: none, torch.compile, Dynamo once, vLLM's
+  std::optional<std::string> cudagraph_mode;    // "NONE", "PIECEWISE", "FULL_AND_PIECEWISE", …
+  std::optional<std::vector<int64_t>> cudagraph_capture_sizes;
+  std::optional<int64_t> max_cudagraph_capture_size;
+  bool sequence_parallel_pass = false;  // compilation pass "enable_sp"
+  // Keys of --compilation-config that no rule here looks at.
+  std::vector<std::string> compilation_keys_ignored;
+
+  // Prefetch offload: the last `num_in_group` layers of every `group_size`; zero: off.
+  int64_t offload_group_size = 0;
+  int64_t offload_num_in_group = 1;
+  int64_t offload_prefetch_step = 1;
+  std::vector<std::string> offload_params;
+
+  // Expert balancing: replicas of experts, over all ranks.
+  bool enable_eplb = false;
+  int64_t redundant_experts = 0;
+
+  std::optional<std::string> load_format;  // "auto", "safetensors", "fastsafetensors", …
 
   // Environment variables with a meaning for memory.
   std::optional<bool> estimate_graphs;  // VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS

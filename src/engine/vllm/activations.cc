@@ -343,24 +343,24 @@ GraphReserve ComputeGraphReserve(const Context& c, int64_t stage) {
   GraphReserve reserve;
   const Resolved& r = c.resolved;
   if (r.capture_sizes.empty()) return reserve;
-  reserve.piecewise = static_cast<int64_t>(r.capture_sizes.size());
-  reserve.full = std::count_if(r.capture_sizes.begin(), r.capture_sizes.end(),
-                               [&](int64_t size) { return size <= r.max_num_seqs; });
-  const bool deducted = c.profile->graph_estimate == GraphEstimate::kAlways ||
-                        (c.profile->graph_estimate == GraphEstimate::kV1Only && !r.v2_runner);
-  if (!deducted) return reserve;
+  reserve.piecewise = r.graphs.piecewise;
+  reserve.full = r.graphs.full;
   // Bytes of one captured graph, fitted on public logs: 0.18 MiB a layer on one GPU, 6 MiB and
   // 0.17 MiB a layer on several.
   const int64_t layers = c.stages[static_cast<size_t>(stage)].count;
   const int64_t one =
       c.sizes.tp == 1 ? layers * 18 * kMiB / 100 : 6 * kMiB + layers * 17 * kMiB / 100;
   const int64_t all = one * (reserve.piecewise + reserve.full);
+  reserve.pool = Range(Bytes(all / 2), Bytes(all), Bytes(all * 3 / 2));
+  const bool by_version = c.profile->graph_estimate == GraphEstimate::kAlways ||
+                          (c.profile->graph_estimate == GraphEstimate::kV1Only && !r.v2_runner);
+  if (!c.settings.estimate_graphs.value_or(by_version)) return reserve;
+  reserve.deducted = true;
+  reserve.reserved = reserve.pool;
   if (r.v2_runner) {
     // The late estimator keeps the segments of its throwaway pool.
     const Range base = c.profile->graph_estimate_base.At(1);
     reserve.reserved = base + Range(Bytes(all * 3 / 10), Bytes(all), Bytes(all));
-  } else {
-    reserve.reserved = Range(Bytes(all / 2), Bytes(all), Bytes(all * 3 / 2));
   }
   return reserve;
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/vllm/compilation_config.h"
+
 namespace shardplan::vllm {
 namespace {
 
@@ -44,6 +46,17 @@ void AddNodes(const Context& c, const NodeFacts& facts, ArgumentList* args) {
   if (facts.node > 0) args->Flag("--headless");
 }
 
+void AddGraphs(const EngineSettings& s, ArgumentList* args) {
+  if (s.optimization_level) args->Flag("--optimization-level", *s.optimization_level);
+  if (s.cudagraph_capture_sizes) {
+    args->FlagList("--cudagraph-capture-sizes", *s.cudagraph_capture_sizes);
+  }
+  if (s.max_cudagraph_capture_size) {
+    args->Flag("--max-cudagraph-capture-size", *s.max_cudagraph_capture_size);
+  }
+  if (const auto json = CompilationConfigOf(s)) args->Flag("--compilation-config", *json);
+}
+
 void AddOffload(const Context& c, ArgumentList* args) {
   if (c.settings.cpu_offload_gb <= 0) return;
   args->Flag("--offload-backend", "uva");
@@ -82,6 +95,11 @@ NodeCommand MakeCommand(const Context& c, const std::string& model, const NodeFa
   }
   args.Flag("--max-num-seqs", r.max_num_seqs);
   args.Flag("--max-num-batched-tokens", r.max_num_batched_tokens);
+  if (s.enable_chunked_prefill) {
+    args.Flag(*s.enable_chunked_prefill ? "--enable-chunked-prefill"
+                                        : "--no-enable-chunked-prefill");
+  }
+  if (s.performance_mode) args.Flag("--performance-mode", *s.performance_mode);
   args.Flag("--gpu-memory-utilization", r.gpu_memory_utilization);
   if (s.kv_cache_memory_bytes) {
     args.Flag("--kv-cache-memory-bytes", s.kv_cache_memory_bytes->count());
@@ -101,6 +119,7 @@ NodeCommand MakeCommand(const Context& c, const std::string& model, const NodeFa
     args.Flag(*s.async_scheduling ? "--async-scheduling" : "--no-async-scheduling");
   }
   if (s.enforce_eager) args.Flag("--enforce-eager");
+  AddGraphs(s, &args);
   if (s.language_model_only) args.Flag("--language-model-only");
   if (s.mm_encoder_tp_mode) args.Flag("--mm-encoder-tp-mode", *s.mm_encoder_tp_mode);
   AddOffload(c, &args);
