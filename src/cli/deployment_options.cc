@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/calibration_file.h"
 #include "engine/vllm/compilation_config.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/suggest.h"
@@ -192,6 +193,11 @@ void AddAsked(OptionSet* o, DeploymentOptions* out) {
               "As if stored so: experts=int4:128,attention=fp8:128x128,embeddings=bf16",
               [out](const std::string& text) { return ParsePrecision(text, &out->precision); });
   AddAssumeOption(o, &out->assumptions);
+  o->Value("--calibration", "FILE", "Figures of real runs (YAML): they replace assumed ones",
+           [d](const std::string& text) -> Status {
+             SHARDPLAN_ASSIGN_OR_RETURN(d->calibration, ReadCalibration(text));
+             return {};
+           });
 }
 
 }  // namespace

@@ -8,17 +8,14 @@
 
 #include "engine/vllm/kv_cache.h"
 #include "engine/vllm/refusals.h"
+#include "plan/calibrate.h"
+#include "plan/classes.h"
 #include "plan/notes.h"
 #include "plan/stage.h"
 #include "shardplan/base/units.h"
 
 namespace shardplan {
 namespace {
-
-// A rank's class: its stage, and whether it holds one of the experts left over by an uneven split.
-using ClassKey = std::pair<int64_t, int64_t>;
-
-enum class End { kLow, kCentral, kHigh };  // which end of the ranges the others are at
 
 // Central and at both ends: at the cheap one of the other entries, at their dear one.
 struct Layouts {
@@ -47,55 +44,6 @@ Layouts MakeLayouts(const Prepared& p, const Model& model) {
   layouts.least = LayoutOf(p, *model.guesses->least_cache, false);
   layouts.most = LayoutOf(p, *model.guesses->most_cache, model.guesses->heads_may_be_whole);
   return layouts;
-}
-
-struct Classes {
-  std::map<int64_t, DeviceWeights> weights;         // by number of local experts
-  std::map<int64_t, GuessedWeights> ends;           // the same, of a model with guesses
-  std::map<ClassKey, StageEvaluation> evaluations;  // by stage and number of local experts
-};
-
-GuessedWeights EndsOf(const Prepared& p, const Model& model, ShardingRules rules) {
-  GuessedWeights ends;
-  rules.guess = GuessEnd::kFinest;
-  ends.finest = ComputeDeviceWeights(model.arch, p.table, rules);
-  rules.guess = GuessEnd::kWhole;
-  ends.whole = ComputeDeviceWeights(model.arch, p.table, rules);
-  return ends;
-}
-
-Classes EvaluateClasses(const Prepared& p, const Model& model,
-                        const std::vector<RankPlace>& places) {
-  Classes classes;
-  for (const RankPlace& place : places) {
-    const ShardingRules rules = vllm::RulesFor(p.context, place.ep_rank);
-    auto [it, is_new] = classes.weights.try_emplace(rules.local_experts);
-    if (is_new) {
-      it->second = ComputeDeviceWeights(model.arch, p.table, rules);
-      if (model.guesses) classes.ends.emplace(rules.local_experts, EndsOf(p, model, rules));
-    }
-    const ClassKey key(place.stage, rules.local_experts);
-    if (!classes.evaluations.contains(key)) {
-      classes.evaluations.emplace(
-          key, EvaluateStage(p, model, it->second, place.stage, rules.local_experts,
-                             model.guesses ? &classes.ends.at(rules.local_experts) : nullptr));
-    }
-  }
-  return classes;
-}
-
-// KV bytes of the fullest class of each stage. The others' cheap end leaves the most.
-std::vector<Bytes> AvailableByStage(const Classes& classes, size_t stages, End end) {
-  std::vector<Bytes> available(stages);
-  std::vector<bool> seen(stages, false);
-  for (const auto& [key, evaluation] : classes.evaluations) {
-    const auto stage = static_cast<size_t>(key.first);
-    const Range& kv = evaluation.kv_available;
-    const Bytes bytes = end == End::kLow ? kv.high : end == End::kHigh ? kv.low : kv.central;
-    available[stage] = seen[stage] ? std::min(available[stage], bytes) : bytes;
-    seen[stage] = true;
-  }
-  return available;
 }
 
 Bytes At(const Range& range, End end) {
@@ -228,6 +176,7 @@ KvPlan MakeKv(const Prepared& p, const Classes& classes, const Layouts& layouts)
   kv.tokens = central.tokens;
   kv.full_window_requests = static_cast<int64_t>(central.max_concurrency);
   if (p.deployment.typical_tokens) {
+    kv.typical_tokens = p.deployment.typical_tokens;
     const int64_t blocks =
         layout.BlocksPerRequest(std::min(*p.deployment.typical_tokens, r.max_model_len));
     kv.typical_concurrency =
@@ -268,6 +217,14 @@ void FillLimiting(const Prepared& p, const Classes& classes, Plan* plan) {
   plan->limiting = {fullest->place.rank, Account::kKvCache, fullest->bytes_per_block * missing};
 }
 
+void CalibrateClasses(const CalibrationTable& table, const Prepared& p, Classes* classes) {
+  for (auto& [key, evaluation] : classes->evaluations) {
+    if (const PredictedRun* const run = NearestRun(table, p, key.first)) {
+      Calibrate(*run, p, key.first, &evaluation);
+    }
+  }
+}
+
 // One entry a stage: its class with the largest peak.
 void FillActivations(const Classes& classes, Plan* plan) {
   for (const auto& [key, e] : classes.evaluations) {
@@ -280,7 +237,11 @@ void FillActivations(const Classes& classes, Plan* plan) {
     activation.fixed = {{"blas_workspace", e.activation.blas_workspace},
                         {"pipeline_inputs", e.activation.pipeline_inputs},
                         {"residual_bank", e.activation.residual_bank},
-                        {"encoder_outputs", e.activation.encoder_outputs}};
+                        {"encoder_outputs", e.activation.encoder_outputs},
+                        {"input_embeddings", e.activation.input_embeddings}};
+    if (e.measured_activation != Bytes()) {
+      activation.fixed.emplace_back("measured_difference", e.measured_activation);
+    }
     for (const vllm::Phase& phase : e.activation.phases) {
       activation.phases.emplace_back(phase.name, phase.bytes);
     }
@@ -346,7 +307,8 @@ Result<Plan> Assemble(const Environment& env, const Deployment& deployment, bool
     return plan;
   }
   const std::vector<RankPlace> places = PlaceRanks(deployment.sizes, p.placement.ranks_per_node);
-  const Classes classes = EvaluateClasses(p, model, places);
+  Classes classes = EvaluateClasses(p, model, places);
+  if (env.calibration) CalibrateClasses(*env.calibration, p, &classes);
   const Layouts layouts = MakeLayouts(p, model);
   const vllm::KvLayout& layout = layouts.central;
   if (deployment.settings.max_model_len_auto) {
@@ -377,6 +339,11 @@ Result<Plan> Assemble(const Environment& env, const Deployment& deployment, bool
   if (!brief) {
     for (Finding& note : ExplainingNotes(env, p, layout, plan)) {
       plan.findings.push_back(std::move(note));
+    }
+    if (env.calibration) {
+      for (Finding& note : CalibrationNotes(*env.calibration, p)) {
+        plan.findings.push_back(std::move(note));
+      }
     }
     plan.host = PlanHost(p, plan.ranks);
     plan.files = PlanFiles(p, model, plan.ranks);

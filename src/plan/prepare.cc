@@ -6,6 +6,7 @@
 
 #include "engine/vllm/legality.h"
 #include "engine/vllm/weights.h"
+#include "plan/predict_runs.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/units.h"
 
@@ -154,6 +155,7 @@ Result<Environment> MakeEnvironment(const Model& model, const Catalog& catalog,
   SHARDPLAN_ASSIGN_OR_RETURN(env.gpu, catalog.FindGpu(deployment.gpu));
   SHARDPLAN_ASSIGN_OR_RETURN(env.profile,
                              vllm::LoadProfile(store, deployment.engine_version, &env.findings));
+  env.calibration = PredictRuns(env, store, deployment);
   return env;
 }
 

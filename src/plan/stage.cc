@@ -228,6 +228,17 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
   add(workspace.account, false, workspace.bytes, workspace.basis, workspace.source,
       workspace.parts);
 
+  e.transient = LoadTransient(e, weights, range);
+  SumUp(prepared, &e);
+  return e;
+}
+
+void SumUp(const Prepared& prepared, StageEvaluation* evaluation) {
+  const vllm::Context& c = prepared.context;
+  const GpuSpec& gpu = *c.gpu;
+  const Bytes capacity = gpu.cuda_visible.bytes.central;
+  StageEvaluation& e = *evaluation;
+  e.in_budget = e.outside = Range();
   for (const Entry& entry : e.entries) {
     (entry.in_budget ? e.in_budget : e.outside) += entry.bytes;
   }
@@ -236,6 +247,7 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
   e.budget = Range(RequestedBytes(gpu.cuda_visible.bytes.low, utilization),
                    RequestedBytes(capacity, utilization),
                    RequestedBytes(gpu.cuda_visible.bytes.high, utilization));
+  if (e.budget_is_settled) e.budget = Range(e.budget.central);
   if (c.settings.kv_cache_memory_bytes) {
     // Utilization is ignored: the engine takes what it needs and the cache that was asked for.
     const Bytes kv = *c.settings.kv_cache_memory_bytes;
@@ -246,7 +258,6 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
     e.kv_available = Range(e.budget.low - e.in_budget.high, e.budget.central - e.in_budget.central,
                            e.budget.high - e.in_budget.low);
   }
-  const Bytes transient = LoadTransient(e, weights, range);
   Range base;
   for (const Entry& entry : e.entries) {
     const bool at_load = entry.account == Account::kInUseByOthers ||
@@ -254,8 +265,7 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
                          (entry.account == Account::kCommunication && !entry.in_budget);
     if (at_load) base += entry.bytes;
   }
-  e.load_peak = base + e.weights + Range(transient);
-  return e;
+  e.load_peak = base + e.weights + Range(e.transient);
 }
 
 }  // namespace shardplan
