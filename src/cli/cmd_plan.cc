@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/context.h"
+#include "cli/from_command.h"
 #include "cli/log.h"
 #include "cli/output_options.h"
 #include "cli/sweep_options.h"
@@ -117,12 +118,15 @@ Command AddPlanCommand(CLI::App* parent) {
       "      --cpu-offload-params w13_weight,w2_weight --language-model-only\n"
       "  shardplan plan DeepSeek-V3/config.json --gpu h20-141 --tp 8 --format json\n"
       "  shardplan plan DeepSeek-V3/config.json --gpu h20-141 --tp 8 \\\n"
-      "      --sweep max-model-len=32K,64K,128K --sweep max-num-batched-tokens=2K,8K,16K");
+      "      --sweep max-model-len=32K,64K,128K --sweep max-num-batched-tokens=2K,8K,16K\n"
+      "  shardplan plan /models/Kimi-K3 --gpu h20-141 \\\n"
+      "      --from-command 'vllm serve moonshotai/Kimi-K3 -tp 16 --max-model-len 128K'");
   app->footer(
       "Exit code: 0 fits, 1 does not fit or illegal layout, 2 usage, 3 bad input, 4 I/O.\n"
       "Of a sweep: 0 where every cell fits.");
   const auto set = std::make_shared<OptionSet>(app);
   AddDeploymentOptions(set.get(), &options->what);
+  AddFromCommand(set.get(), &options->what);
   set->Repeated("--sweep", "OPTION=A,B,…",
                 "A table over values of a numeric option, without its dashes; two make a matrix",
                 [options](const std::string& text) -> Status {

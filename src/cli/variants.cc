@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
 #include <algorithm>
 #include <utility>
 
@@ -13,16 +12,7 @@
 namespace shardplan::cli {
 namespace {
 
-// The options of a deployment, as they set `what`.
-class Readers {
- public:
-  explicit Readers(DeploymentOptions* what) { AddDeploymentOptions(&set_, what); }
-  const OptionSet& set() const { return set_; }
-
- private:
-  CLI::App app_;
-  OptionSet set_{&app_};
-};
+using Readers = DeploymentReaders;
 
 tl::unexpected<Error> Refuse(const std::string& flag, std::string_view text, std::string message,
                              std::string hint = "") {

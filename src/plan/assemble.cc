@@ -46,6 +46,33 @@ Layouts MakeLayouts(const Prepared& p, const Model& model) {
   return layouts;
 }
 
+// The same as the engine's rules take it where a number of blocks is asked for: `rule` is
+// vllm::PoolBytes or vllm::AdmittedBytes.
+using MemoryRule = Bytes (*)(const vllm::Context&, const vllm::KvLayout&, size_t, Bytes);
+std::vector<Bytes> ByStage(const Prepared& p, const Classes& classes, const Layouts& layouts,
+                           End end, MemoryRule rule) {
+  std::vector<Bytes> bytes = AvailableByStage(classes, p.context.stages.size(), end);
+  for (size_t stage = 0; stage < bytes.size(); ++stage) {
+    bytes[stage] = rule(p.context, layouts.At(end), stage, bytes[stage]);
+  }
+  return bytes;
+}
+
+// A cache of a given number of blocks is allocated whether or not the budget has room for it: then
+// the budget is what is taken, as with a cache of a given size.
+void StretchBudgets(const Prepared& p, const Layouts& layouts, Classes* classes) {
+  if (!p.context.settings.num_gpu_blocks_override) return;
+  for (auto& [key, e] : classes->evaluations) {
+    const auto stage = static_cast<size_t>(key.first);
+    const auto cache = [&](End end) {
+      return vllm::PoolBytes(p.context, layouts.At(end), stage, Bytes());
+    };
+    e.budget.low = std::max(e.budget.low, e.in_budget.high + cache(End::kHigh));
+    e.budget.central = std::max(e.budget.central, e.in_budget.central + cache(End::kCentral));
+    e.budget.high = std::max(e.budget.high, e.in_budget.low + cache(End::kLow));
+  }
+}
+
 Bytes At(const Range& range, End end) {
   return end == End::kLow ? range.low : end == End::kHigh ? range.high : range.central;
 }
@@ -54,14 +81,17 @@ Bytes At(const Range& range, End end) {
 Verdict Judge(const Prepared& p, const Classes& classes, const Layouts& layouts, End end) {
   const vllm::KvLayout& layout = layouts.At(end);
   const vllm::Resolved& r = p.context.resolved;
-  const std::vector<Bytes> available = AvailableByStage(classes, p.context.stages.size(), end);
+  const std::vector<Bytes> available = ByStage(p, classes, layouts, end, vllm::AdmittedBytes);
   for (size_t stage = 0; stage < available.size(); ++stage) {
     const Bytes needed =
         vllm::NeededBytes(layout, stage, r.max_model_len, p.deployment.require_concurrency,
                           p.context.profile->null_block_reserved);
     if (available[stage] < needed || available[stage] <= Bytes()) return Verdict::kDoesNotFit;
   }
-  const int64_t blocks = vllm::ComputeCapacity(layout, available, r.max_model_len).num_blocks;
+  const int64_t blocks =
+      vllm::ComputeCapacity(layout, ByStage(p, classes, layouts, end, vllm::PoolBytes),
+                            r.max_model_len)
+          .num_blocks;
   if (vllm::GraphsNeedMoreBlocks(p.context, blocks)) return Verdict::kDoesNotFit;
   const Bytes capacity = p.gpu.cuda_visible.bytes.central;
   const Bytes total = p.gpu.device_total.bytes.central;
@@ -91,7 +121,8 @@ Account BlamedAccount(const StageEvaluation& e) {
 // The largest account outside the budget: what to look at when that side is short. A cache of a
 // size that was asked for is to blame itself.
 Account LargestOutside(const Prepared& p, const StageEvaluation& e) {
-  if (p.context.settings.kv_cache_memory_bytes) return Account::kKvCache;
+  const EngineSettings& s = p.context.settings;
+  if (s.kv_cache_memory_bytes || s.num_gpu_blocks_override) return Account::kKvCache;
   const Entry* largest = nullptr;
   for (const Entry& entry : e.entries) {
     if (entry.in_budget || entry.account == Account::kDriverReserved) continue;
@@ -118,9 +149,9 @@ RankPlan MakeRank(const Prepared& p, const StageEvaluation& e, const RankPlace& 
   const auto stage = static_cast<size_t>(place.stage);
   rank.bytes_per_block = layout.bytes_per_block[stage];
   rank.headroom =
-      e.kv_available.central - vllm::NeededBytes(layout, stage, p.context.resolved.max_model_len,
-                                                 p.deployment.require_concurrency,
-                                                 p.context.profile->null_block_reserved);
+      vllm::AdmittedBytes(p.context, layout, stage, e.kv_available.central) -
+      vllm::NeededBytes(layout, stage, p.context.resolved.max_model_len,
+                        p.deployment.require_concurrency, p.context.profile->null_block_reserved);
   rank.load_peak = e.load_peak.central;
   Ledger ledger(rank.device_total, rank.capacity, e.budget);
   for (const Entry& entry : e.entries) ledger.Add(entry);
@@ -145,7 +176,6 @@ RankPlan MakeRank(const Prepared& p, const StageEvaluation& e, const RankPlace& 
 KvPlan MakeKv(const Prepared& p, const Classes& classes, const Layouts& layouts) {
   const vllm::KvLayout& layout = layouts.central;
   const vllm::Resolved& r = p.context.resolved;
-  const size_t stages = p.context.stages.size();
   KvPlan kv;
   kv.dtype = r.kv_stored_dtype;
   kv.block_tokens = layout.block_tokens * layout.dcp;
@@ -164,7 +194,8 @@ KvPlan MakeKv(const Prepared& p, const Classes& classes, const Layouts& layouts)
          group.widest_page(), layout.BlocksOf(group, r.max_model_len)});
   }
   auto capacity = [&](End end) {
-    return vllm::ComputeCapacity(layouts.At(end), AvailableByStage(classes, stages, end),
+    return vllm::ComputeCapacity(layouts.At(end),
+                                 ByStage(p, classes, layouts, end, vllm::PoolBytes),
                                  r.max_model_len, p.context.profile->tokens_printed);
   };
   const vllm::KvCapacity central = capacity(End::kCentral);
@@ -310,11 +341,12 @@ Result<Plan> Assemble(const Environment& env, const Deployment& deployment, bool
   Classes classes = EvaluateClasses(p, model, places);
   if (env.calibration) CalibrateClasses(*env.calibration, p, &classes);
   const Layouts layouts = MakeLayouts(p, model);
+  StretchBudgets(p, layouts, &classes);
   const vllm::KvLayout& layout = layouts.central;
   if (deployment.settings.max_model_len_auto) {
     // --max-model-len auto: the engine's own binary search, down from the model's maximum.
     const int64_t window = vllm::LargestWindow(
-        layout, AvailableByStage(classes, p.context.stages.size(), End::kCentral),
+        layout, ByStage(p, classes, layouts, End::kCentral, vllm::AdmittedBytes),
         model.arch.max_positions, env.profile.null_block_reserved);
     p.context.resolved.max_model_len = std::max<int64_t>(window, 1);
   }

@@ -140,6 +140,13 @@ std::vector<std::string> DescribeFixes(const Environment& env, const Deployment&
       fixes.push_back("no --kv-cache-memory-bytes (the cache takes what is left)");
     }
   }
+  if (deployment.settings.num_gpu_blocks_override) {
+    Deployment measured = deployment;
+    measured.settings.num_gpu_blocks_override.reset();
+    if (Fits(env, measured)) {
+      fixes.push_back("no --num-gpu-blocks-override (the cache takes what is left)");
+    }
+  }
   if (env.model->arch.moe.experts > 0 && !deployment.sizes.expert_parallel) {
     Deployment whole = deployment;
     whole.sizes.expert_parallel = true;

@@ -38,7 +38,11 @@ void CheckAdmission(const Prepared& p, const vllm::KvLayout& layout, const Plan&
   const RankPlan& fullest = *std::min_element(
       plan.ranks.begin(), plan.ranks.end(),
       [](const RankPlan& x, const RankPlan& y) { return x.headroom < y.headroom; });
-  if (fullest.kv_available.central <= Bytes()) {
+  const auto admitted = [&](const RankPlan& rank) {
+    return vllm::AdmittedBytes(p.context, layout, static_cast<size_t>(rank.place.stage),
+                               rank.kv_available.central);
+  };
+  if (admitted(fullest) <= Bytes()) {
     std::string end = "vLLM would say: " + vllm::NoKvMemoryText();
     if (fullest.weights > fullest.capacity) {
       end = fmt::format(
@@ -53,7 +57,7 @@ void CheckAdmission(const Prepared& p, const vllm::KvLayout& layout, const Plan&
     return;
   }
   for (const RankPlan& rank : plan.ranks) {
-    const Bytes available = rank.kv_available.central;
+    const Bytes available = admitted(rank);
     const auto stage = static_cast<size_t>(rank.place.stage);
     if (const auto refusal = vllm::WindowRefusal(layout, stage, available, window, null_block)) {
       const std::string text =
@@ -69,23 +73,36 @@ void CheckAdmission(const Prepared& p, const vllm::KvLayout& layout, const Plan&
                     fmt::format("{} full-window requests need {} more of KV cache than the {} "
                                 "there are",
                                 p.deployment.require_concurrency, FormatGiB(-rank.headroom, 2),
-                                FormatGiB(rank.kv_available.central, 2)),
+                                FormatGiB(admitted(rank), 2)),
                     ""});
     return;
   }
 }
 
 // A cache of a size that was asked for: nothing checks it before it is allocated.
-void CheckGivenCache(const Prepared& p, const RankPlan& rank, Bytes outside, Bytes left,
-                     std::vector<Finding>* out) {
-  const Bytes kv = *p.context.settings.kv_cache_memory_bytes;
+void CheckGivenCache(const Prepared& p, const RankPlan& rank, int64_t num_blocks, Bytes outside,
+                     Bytes left, std::vector<Finding>* out) {
+  const EngineSettings& s = p.context.settings;
+  const Bytes kv =
+      s.num_gpu_blocks_override ? rank.bytes_per_block * num_blocks : *s.kv_cache_memory_bytes;
   const Bytes smaller = kv - (outside - left);
   std::string fix = "a smaller cache does not help: the weights alone are too large";
-  if (smaller > Bytes()) fix = fmt::format("--kv-cache-memory-bytes {}", smaller.count());
+  if (s.num_gpu_blocks_override && smaller >= rank.bytes_per_block) {
+    fix = fmt::format("--num-gpu-blocks-override {}", FloorDiv(smaller, rank.bytes_per_block));
+  } else if (!s.num_gpu_blocks_override && smaller > Bytes()) {
+    fix = fmt::format("--kv-cache-memory-bytes {}", smaller.count());
+  }
   out->push_back({"fit.given_cache", Severity::kError, RankName(rank),
                   fmt::format("out of memory when the cache of {} is allocated: {} too much",
                               FormatGiB(kv, 2), FormatGiB(outside - left, 2)),
                   std::move(fix)});
+}
+
+// Whether the size of the cache was asked for and is more than the engine would have taken.
+bool TakesGivenCache(const Prepared& p, const RankPlan& rank, int64_t num_blocks) {
+  const EngineSettings& s = p.context.settings;
+  if (!s.num_gpu_blocks_override) return s.kv_cache_memory_bytes.has_value();
+  return rank.bytes_per_block * num_blocks > rank.kv_available.central;
 }
 
 // What of a rank lies outside the engine's budget: all of it, and what is there when it starts.
@@ -113,8 +130,8 @@ void CheckOutside(const Prepared& p, const Plan& plan, std::vector<Finding>* out
     const Bytes left = rank.device_total - rank.budget;
     if (outside.all <= left) continue;
     const Bytes free = rank.capacity - outside.at_start;
-    if (p.context.settings.kv_cache_memory_bytes) {
-      CheckGivenCache(p, rank, outside.all, left, out);
+    if (TakesGivenCache(p, rank, plan.kv->num_blocks)) {
+      CheckGivenCache(p, rank, plan.kv->num_blocks, outside.all, left, out);
     } else if (free < rank.budget) {
       out->push_back(
           {"fit.free_memory", Severity::kError, RankName(rank),

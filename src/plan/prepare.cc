@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/vllm/command_findings.h"
 #include "engine/vllm/legality.h"
 #include "engine/vllm/weights.h"
 #include "plan/predict_runs.h"
@@ -155,6 +156,15 @@ Result<Environment> MakeEnvironment(const Model& model, const Catalog& catalog,
   SHARDPLAN_ASSIGN_OR_RETURN(env.gpu, catalog.FindGpu(deployment.gpu));
   SHARDPLAN_ASSIGN_OR_RETURN(env.profile,
                              vllm::LoadProfile(store, deployment.engine_version, &env.findings));
+  const EngineSettings& settings = deployment.settings;
+  if (!settings.command_flags.empty() || !settings.env.empty()) {
+    SHARDPLAN_ASSIGN_OR_RETURN(const vllm::FlagTable table, vllm::FlagTable::Load(store));
+    const std::string& version =
+        deployment.engine_version.empty() ? env.profile.version : deployment.engine_version;
+    for (Finding& finding : vllm::CheckCommand(table, version, model.arch, settings)) {
+      env.findings.push_back(std::move(finding));
+    }
+  }
   env.calibration = PredictRuns(env, store, deployment);
   return env;
 }
@@ -165,6 +175,7 @@ Status Prepare(const Environment& env, const Deployment& deployment, Prepared* o
   out->deployment = deployment;
   out->gpu = env.gpu;
   out->findings = env.findings;
+  out->findings.insert(out->findings.end(), deployment.findings.begin(), deployment.findings.end());
   if (deployment.gpu_memory_total) {
     const Bytes total = *deployment.gpu_memory_total;
     const Bytes most = env.gpu.device_total.bytes.high;

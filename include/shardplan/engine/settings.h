@@ -17,8 +17,9 @@ using OptionValue = std::pair<std::string, std::string>;
 
 // A flag of the engine's own command that a person gave, for what depends on the version.
 struct GivenFlag {
-  std::string name;   // "--moe-backend"
-  std::string value;  // as given, words joined by spaces; empty for a switch
+  std::string name;       // "--moe-backend"; of an object also "--attention-config.backend"
+  std::string value;      // as given, words joined by blanks; "true" or "false" of a switch
+  bool modelled = false;  // it became a setting; otherwise the plan does not know what it does
 };
 
 // What was asked for. A knob that is not set takes the engine's default for that version, card and
@@ -84,6 +85,7 @@ struct EngineSettings {
   // What goes into the launch commands as it is, without a meaning here.
   std::vector<OptionValue> env;              // other variables
   std::vector<std::string> extra_arguments;  // other flags, each followed by its values
+  std::optional<std::string> served_model;   // what to serve, where it is not the path planned from
 
   // Flags of a command that was read, all of them, in its order: which of them this version has is
   // told beside the plan.

@@ -352,9 +352,11 @@ GraphReserve ComputeGraphReserve(const Context& c, int64_t stage) {
       c.sizes.tp == 1 ? layers * 18 * kMiB / 100 : 6 * kMiB + layers * 17 * kMiB / 100;
   const int64_t all = one * (reserve.piecewise + reserve.full);
   reserve.pool = Range(Bytes(all / 2), Bytes(all), Bytes(all * 3 / 2));
-  const bool by_version = c.profile->graph_estimate == GraphEstimate::kAlways ||
-                          (c.profile->graph_estimate == GraphEstimate::kV1Only && !r.v2_runner);
-  if (!c.settings.estimate_graphs.value_or(by_version)) return reserve;
+  // The second runner's estimate came late; the first one's could be asked for before it was the
+  // default, and can be switched off.
+  const bool has_one = c.profile->graph_estimate == GraphEstimate::kAlways || !r.v2_runner;
+  const bool by_default = c.profile->graph_estimate != GraphEstimate::kNever;
+  if (!has_one || !c.settings.estimate_graphs.value_or(by_default)) return reserve;
   reserve.deducted = true;
   reserve.reserved = reserve.pool;
   if (r.v2_runner) {

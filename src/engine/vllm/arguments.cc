@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "engine/vllm/compilation_config.h"
 
 namespace shardplan::vllm {
@@ -66,20 +68,47 @@ void AddOffload(const Context& c, ArgumentList* args) {
   }
 }
 
+// Flags of a command that was read and that mean nothing here. The plan's own come first, so that
+// what they say counts.
+void AddExtras(const std::vector<std::string>& extras, std::vector<std::string>* argv) {
+  const std::set<std::string> own(argv->begin(), argv->end());
+  const auto is_flag = [](const std::string& word) { return word.starts_with("--"); };
+  for (size_t begin = 0; begin < extras.size();) {
+    size_t end = begin + 1;
+    while (end < extras.size() && !is_flag(extras[end])) ++end;
+    const std::string name = extras[begin].substr(0, extras[begin].find('='));
+    if (!own.contains(name))
+      argv->insert(argv->end(), &extras[begin], &extras[begin] + (end - begin));
+    begin = end;
+  }
+}
+
+void AddEnvironment(const Context& c, bool explicit_partition, NodeCommand* command) {
+  const EngineSettings& s = c.settings;
+  if (c.sizes.pp > 1 && explicit_partition) {
+    command->env.emplace_back("VLLM_PP_LAYER_PARTITION", FormatPartition(c.stages));
+  }
+  const auto add_switch = [&](const char* name, std::optional<bool> value) {
+    if (value) command->env.emplace_back(name, *value ? "1" : "0");
+  };
+  add_switch("VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS", s.estimate_graphs);
+  add_switch("VLLM_USE_V2_MODEL_RUNNER", s.v2_model_runner);
+  command->env.insert(command->env.end(), s.env.begin(), s.env.end());
+}
+
 }  // namespace
 
 NodeCommand MakeCommand(const Context& c, const std::string& model, const NodeFacts& facts) {
   NodeCommand command;
-  if (c.sizes.pp > 1 && facts.explicit_partition) {
-    command.env.emplace_back("VLLM_PP_LAYER_PARTITION", FormatPartition(c.stages));
-  }
+  AddEnvironment(c, facts.explicit_partition, &command);
   const EngineSettings& s = c.settings;
   const Resolved& r = c.resolved;
   ArgumentList args;
   args.Flag("vllm");
   args.Flag("serve");
   // A path that begins with a dash would be read as a flag.
-  args.Flag(model.starts_with('-') ? "./" + model : model);
+  const std::string& served = s.served_model ? *s.served_model : model;
+  args.Flag(served.starts_with('-') ? "./" + served : served);
   if (c.arch->trust_remote_code) args.Flag("--trust-remote-code");
   args.Flag("--tensor-parallel-size", c.sizes.tp);
   args.Flag("--pipeline-parallel-size", c.sizes.pp);
@@ -104,6 +133,9 @@ NodeCommand MakeCommand(const Context& c, const std::string& model, const NodeFa
   if (s.kv_cache_memory_bytes) {
     args.Flag("--kv-cache-memory-bytes", s.kv_cache_memory_bytes->count());
   }
+  if (s.num_gpu_blocks_override) {
+    args.Flag("--num-gpu-blocks-override", *s.num_gpu_blocks_override);
+  }
   if (s.dtype) args.Flag("--dtype", *s.dtype);
   if (r.kv_cache_dtype != "auto") args.Flag("--kv-cache-dtype", r.kv_cache_dtype);
   if (s.block_size) args.Flag("--block-size", *s.block_size);
@@ -120,6 +152,8 @@ NodeCommand MakeCommand(const Context& c, const std::string& model, const NodeFa
   }
   if (s.enforce_eager) args.Flag("--enforce-eager");
   AddGraphs(s, &args);
+  if (s.disable_custom_all_reduce) args.Flag("--disable-custom-all-reduce");
+  if (s.logprobs_mode) args.Flag("--logprobs-mode", *s.logprobs_mode);
   if (s.language_model_only) args.Flag("--language-model-only");
   if (s.mm_encoder_tp_mode) args.Flag("--mm-encoder-tp-mode", *s.mm_encoder_tp_mode);
   AddOffload(c, &args);
@@ -128,6 +162,7 @@ NodeCommand MakeCommand(const Context& c, const std::string& model, const NodeFa
     args.FlagList("--numa-bind-nodes", facts.numa_of_gpu);
   }
   command.argv = args.Take();
+  AddExtras(s.extra_arguments, &command.argv);
   return command;
 }
 

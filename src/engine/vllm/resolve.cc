@@ -105,6 +105,7 @@ Result<Resolved> ResolveSettings(const Context& c, std::vector<OptionValue>* def
   SHARDPLAN_RETURN_IF_ERROR(CheckRange("--max-model-len", s.max_model_len));
   SHARDPLAN_RETURN_IF_ERROR(CheckRange("--max-num-seqs", s.max_num_seqs));
   SHARDPLAN_RETURN_IF_ERROR(CheckRange("--max-num-batched-tokens", s.max_num_batched_tokens));
+  SHARDPLAN_RETURN_IF_ERROR(CheckRange("--num-gpu-blocks-override", s.num_gpu_blocks_override));
 
   r.gpu_memory_utilization = s.gpu_memory_utilization.value_or(c.profile->gpu_memory_utilization);
   if (!(r.gpu_memory_utilization > 0 && r.gpu_memory_utilization <= 1)) {

@@ -114,5 +114,31 @@ TEST(VllmArguments, ADashedPathIsNoFlag) {
   EXPECT_EQ(vllm::MakeCommand(c.context, "-rf", Facts(0, 1)).argv[2], "./-rf");
 }
 
+TEST(VllmArguments, VariablesAndFlagsWithoutAMeaningGoThrough) {
+  VllmContext c("dense-70b");
+  EngineSettings& s = c.context.settings;
+  s.estimate_graphs = false;
+  s.v2_model_runner = true;
+  s.env = {{"NCCL_DEBUG", "INFO"}};
+  s.num_gpu_blocks_override = 7;
+  s.disable_custom_all_reduce = true;
+  s.logprobs_mode = "raw_logits";
+  s.served_model = "org/name";
+  s.extra_arguments = {"--port", "8001", "--max-model-len=5", "--max-num-seqs", "1", "--seed=3"};
+  c.Resolve();
+  const vllm::NodeCommand command = vllm::MakeCommand(c.context, "m", Facts(0, 1));
+  EXPECT_THAT(command.env,
+              ElementsAre(Pair("VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS", "0"),
+                          Pair("VLLM_USE_V2_MODEL_RUNNER", "1"), Pair("NCCL_DEBUG", "INFO")));
+  EXPECT_EQ(command.argv[2], "org/name");
+  for (const char* flag :
+       {"--num-gpu-blocks-override", "--disable-custom-all-reduce", "--logprobs-mode"}) {
+    EXPECT_THAT(command.argv, Contains(flag));
+  }
+  // What the plan says itself is not said twice.
+  const std::vector<std::string> tail(command.argv.end() - 4, command.argv.end());
+  EXPECT_THAT(tail, ElementsAre("raw_logits", "--port", "8001", "--seed=3"));
+}
+
 }  // namespace
 }  // namespace shardplan
