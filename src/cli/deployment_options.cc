@@ -9,6 +9,7 @@
 
 #include "cli/calibration_file.h"
 #include "engine/vllm/compilation_config.h"
+#include "engine/vllm/eplb.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/suggest.h"
 #include "shardplan/base/units.h"
@@ -143,6 +144,12 @@ void AddLayout(OptionSet* o, Deployment* d) {
            [d](int64_t n) { d->sizes.dcp = n; });
   o->Flag("--enable-expert-parallel", "Whole experts on each rank instead of slices",
           [d] { d->sizes.expert_parallel = true; });
+  o->Flag("--enable-eplb", "Replicas of busy experts, moved as the load shifts",
+          [d] { d->settings.enable_eplb = true; });
+  o->Count("--redundant-experts", "How many, over all ranks (default: 0)", 0,
+           [d](int64_t n) { d->settings.redundant_experts = n; });
+  o->Value("--eplb-config", "JSON", "vLLM's: num_redundant_experts, window_size",
+           [d](const std::string& text) { return vllm::ReadEplbConfig(text, &d->settings); });
 }
 
 void AddScheduling(OptionSet* o, EngineSettings* s) {
@@ -208,6 +215,17 @@ void AddBackends(OptionSet* o, Deployment* d) {
                 if (std::exchange(first, false)) s->cpu_offload_params.clear();
                 return ReadNames(text, &s->cpu_offload_params);
               });
+  o->Count("--offload-group-size", "Prefetch offload: of every so many layers", 0,
+           [s](int64_t n) { s->offload_group_size = n; });
+  o->Count("--offload-num-in-group", "the last so many move to host memory (default: 1)", 0,
+           [s](int64_t n) { s->offload_num_in_group = n; });
+  o->Count("--offload-prefetch-step", "and so many are copied ahead (default: 1)", 0,
+           [s](int64_t n) { s->offload_prefetch_step = n; });
+  o->Repeated("--offload-params", "NAME,…", "Which of their parameters (default: all)",
+              [s, first = true](const std::string& text) mutable {
+                if (std::exchange(first, false)) s->offload_params.clear();
+                return ReadNames(text, &s->offload_params);
+              });
   o->Flag("--language-model-only", "Leave the vision tower out",
           [s] { s->language_model_only = true; });
   o->Text("--mm-encoder-tp-mode", "MODE", "weights or data",
@@ -226,6 +244,8 @@ void AddBackends(OptionSet* o, Deployment* d) {
                  text, {"processed_logits", "processed_logprobs", "raw_logits", "raw_logprobs"},
                  &s->logprobs_mode);
            });
+  o->Text("--load-format", "NAME", "auto, safetensors, fastsafetensors …",
+          [s](std::string text) { s->load_format = std::move(text); });
   o->Flag("--numa-bind", "Bind each rank to its card's NUMA node", [s] { s->numa_bind = true; });
   o->Repeated("--env", "NAME=VALUE", "An environment variable of the engine; repeated for more",
               [d](const std::string& text) { return ParseVariable(text, d); });

@@ -153,6 +153,8 @@ RankPlan MakeRank(const Prepared& p, const StageEvaluation& e, const RankPlace& 
       vllm::NeededBytes(layout, stage, p.context.resolved.max_model_len,
                         p.deployment.require_concurrency, p.context.profile->null_block_reserved);
   rank.load_peak = e.load_peak.central;
+  rank.load_reason = e.load.reason;
+  rank.load_help = e.load.help;
   Ledger ledger(rank.device_total, rank.capacity, e.budget);
   for (const Entry& entry : e.entries) ledger.Add(entry);
   const Bytes cache = rank.bytes_per_block * kv.num_blocks;

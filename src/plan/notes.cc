@@ -7,6 +7,7 @@
 
 #include "engine/vllm/refusals.h"
 #include "engine/vllm/weights.h"
+#include "plan/offload_notes.h"
 #include "shardplan/base/units.h"
 
 namespace shardplan {
@@ -157,9 +158,10 @@ void CheckLoading(const Plan& plan, std::vector<Finding>* out) {
       [](const RankPlan& a, const RankPlan& b) { return a.load_peak < b.load_peak; });
   if (worst->load_peak <= worst->capacity || worst->weights > worst->capacity) return;
   out->push_back({"fit.load_peak", Severity::kError, RankName(*worst),
-                  fmt::format("loading peaks at {} of the {} that CUDA sees",
-                              FormatGiB(worst->load_peak, 2), FormatGiB(worst->capacity, 2)),
-                  ""});
+                  fmt::format("loading peaks at {} of the {} that CUDA sees: {}",
+                              FormatGiB(worst->load_peak, 2), FormatGiB(worst->capacity, 2),
+                              worst->load_reason),
+                  worst->load_help});
 }
 
 void NotePadding(const Prepared& p, std::vector<Finding>* out) {
@@ -280,33 +282,17 @@ void NoteSequences(const Prepared& p, const Plan& plan, std::vector<Finding>* ou
                    floor == 1 ? "1 full window" : fmt::format("{} full windows", floor))});
 }
 
-void NoteOffload(const Prepared& p, const Plan& plan, std::vector<Finding>* out) {
-  const EngineSettings& s = p.context.settings;
-  if (s.cpu_offload_gb <= 0) {
-    if (!s.cpu_offload_params.empty()) {
-      out->push_back({"offload.nothing", Severity::kWarning, "--cpu-offload-params",
-                      "names parameters, but nothing moves without --cpu-offload-gb",
-                      "give the GiB a card, such as --cpu-offload-gb 32"});
-    }
-    return;
-  }
-  Bytes payload, pinned;
-  for (const RankPlan& rank : plan.ranks) {
-    payload += rank.offloaded;
-    pinned += rank.pinned_allocated;
-  }
-  if (payload == Bytes()) {
-    out->push_back({"offload.nothing", Severity::kWarning, "--cpu-offload-params",
-                    "matches no parameter of the decoder layers: nothing is offloaded",
-                    "names are whole dotted segments, such as w13_weight,w2_weight"});
-    return;
-  }
+// fastsafetensors is fast because files go to the card as they are.
+void NoteStaging(const Prepared& p, const Plan& plan, std::vector<Finding>* out) {
+  if (p.context.settings.load_format != "fastsafetensors" || plan.verdict != Verdict::kFits) return;
+  const auto worst = std::max_element(
+      plan.ranks.begin(), plan.ranks.end(),
+      [](const RankPlan& a, const RankPlan& b) { return a.load_peak < b.load_peak; });
   out->push_back(
-      {"offload.pinned_rounding", Severity::kNote, "host memory",
-       fmt::format("{} of offloaded weights take {} of pinned memory over all nodes: the allocator "
-                   "rounds each tensor up to a power of two",
-                   FormatGiB(payload, 2), FormatGiB(pinned, 2)),
-       "size nodes and container limits (memlock, cgroup) for the larger number"});
+      {"load.staging", Severity::kNote, "--load-format fastsafetensors",
+       fmt::format("{}: loading peaks at {} of the {} that CUDA sees", worst->load_reason,
+                   FormatGiB(worst->load_peak, 2), FormatGiB(worst->capacity, 2)),
+       ""});
 }
 
 void NoteNuma(const Prepared& p, const Plan& plan, std::vector<Finding>* out) {
@@ -392,6 +378,7 @@ std::vector<Finding> ExplainingNotes(const Environment&, const Prepared& p,
   NoteStateMode(p, plan, &out);
   NoteSequences(p, plan, &out);
   NoteOffload(p, plan, &out);
+  NoteStaging(p, plan, &out);
   NoteNuma(p, plan, &out);
   NoteRange(plan, &out);
   return out;

@@ -6,7 +6,9 @@
 
 #include "engine/vllm/command_findings.h"
 #include "engine/vllm/legality.h"
+#include "engine/vllm/prefetch.h"
 #include "engine/vllm/weights.h"
+#include "plan/load_peak.h"
 #include "plan/predict_runs.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/units.h"
@@ -16,6 +18,7 @@ namespace {
 
 constexpr int64_t kMostRanks = 8192;
 constexpr int64_t kMostRequests = 1'000'000;
+constexpr int64_t kMostLayers = 1'000'000;
 
 Status CheckSizes(const Deployment& d) {
   const std::pair<const char*, int64_t> sizes[] = {{"--tensor-parallel-size", d.sizes.tp},
@@ -128,12 +131,26 @@ Status CheckOffload(const Deployment& d) {
     return Fail(ErrorCode::kUsage, fmt::format("--cpu-offload-gb {}", s.cpu_offload_gb),
                 "expected GiB a card, zero or more");
   }
-  if (s.offload_backend && *s.offload_backend != "uva" && *s.offload_backend != "auto") {
-    return Fail(
-        *s.offload_backend == "prefetch" ? ErrorCode::kUnsupported : ErrorCode::kUsage,
-        "--offload-backend " + Printable(*s.offload_backend),
-        *s.offload_backend == "prefetch" ? "prefetch offload is not modelled yet" : "expected uva",
-        "uva is modelled");
+  const std::string backend = s.offload_backend.value_or("auto");
+  if (backend != "auto" && backend != "uva" && backend != "prefetch") {
+    return Fail(ErrorCode::kUsage, "--offload-backend " + Printable(backend),
+                "expected auto, uva or prefetch");
+  }
+  const std::pair<const char*, int64_t> counts[] = {
+      {"--offload-group-size", s.offload_group_size},
+      {"--offload-num-in-group", s.offload_num_in_group},
+      {"--offload-prefetch-step", s.offload_prefetch_step}};
+  for (const auto& [flag, value] : counts) {
+    if (value < 0 || value > kMostLayers) {
+      return Fail(ErrorCode::kUsage, fmt::format("{} {}", flag, value),
+                  fmt::format("expected a number from 0 to {}", FormatCount(kMostLayers)));
+    }
+  }
+  if (s.offload_num_in_group == 0) {
+    return Fail(ErrorCode::kUsage, "--offload-num-in-group 0", "expected at least 1 layer");
+  }
+  if (const auto refusal = vllm::PrefetchRefusal(s)) {
+    return Fail(ErrorCode::kUsage, "--offload-group-size", *refusal);
   }
   return {};
 }
@@ -172,6 +189,7 @@ Result<Environment> MakeEnvironment(const Model& model, const Catalog& catalog,
 Status Prepare(const Environment& env, const Deployment& deployment, Prepared* out) {
   SHARDPLAN_RETURN_IF_ERROR(CheckSizes(deployment));
   SHARDPLAN_RETURN_IF_ERROR(CheckOffload(deployment));
+  SHARDPLAN_RETURN_IF_ERROR(CheckLoadFormat(deployment.settings));
   out->deployment = deployment;
   out->gpu = env.gpu;
   out->findings = env.findings;
@@ -198,6 +216,10 @@ Status Prepare(const Environment& env, const Deployment& deployment, Prepared* o
          "context, communicators, backends and activations follow NVIDIA cards; vLLM chooses other "
          "kernels on ROCm",
          "take the weights and the KV arithmetic, and measure the rest"});
+  }
+  if (const auto conflict = vllm::OffloadConflict(deployment.settings)) {
+    out->findings.push_back({"offload.conflict", Severity::kWarning, "--offload-backend",
+                             "vLLM would say: " + *conflict, "give the options of one backend"});
   }
   PlaceOnNodes(env, deployment, out);
 

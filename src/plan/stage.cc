@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "engine/vllm/all2all.h"
+#include "engine/vllm/eplb.h"
+#include "engine/vllm/prefetch.h"
 #include "shardplan/base/units.h"
 
 namespace shardplan {
@@ -100,19 +102,6 @@ std::vector<Part> ActivationParts(const vllm::ActivationPeak& peak) {
   return parts;
 }
 
-// Weights come back to the card layer by layer while they are offloaded, and quantized experts are
-// repacked one parameter at a time.
-Bytes LoadTransient(const StageEvaluation& e, const DeviceWeights& weights,
-                    const StageRange& stage) {
-  Bytes largest = e.offload.largest_layer;
-  for (int64_t layer = stage.first; layer < stage.end(); ++layer) {
-    for (const DeviceParam& param : weights.layer(layer).params) {
-      if (param.role == Role::kRoutedExpert) largest = std::max(largest, param.bytes);
-    }
-  }
-  return largest;
-}
-
 Bytes Total(const std::vector<vllm::ExtraBytes>& extras) {
   Bytes sum;
   for (const vllm::ExtraBytes& extra : extras) sum += extra.bytes;
@@ -125,12 +114,7 @@ Bytes ResidentAt(const vllm::Context& c, const DeviceWeights& weights, int64_t s
   const StageRange& range = c.stages[static_cast<size_t>(stage)];
   Bytes bytes = weights.StageBytes(range, stage == 0, stage + 1 == c.sizes.pp) + buffers +
                 Total(vllm::PostLoad(c, range, weights));
-  if (c.settings.cpu_offload_gb > 0) {
-    bytes -= vllm::WalkUva(weights, range, Gibibytes(c.settings.cpu_offload_gb).ToBytes(),
-                           c.settings.cpu_offload_params)
-                 .bytes;
-  }
-  return bytes;
+  return bytes - vllm::WalkOffload(weights, range, c.settings).bytes;
 }
 
 }  // namespace
@@ -152,10 +136,7 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
   e.detail.buffers = Total(vllm::Buffers(c, range, local_experts));
   e.detail.post_load = Total(vllm::PostLoad(c, range, weights));
   e.detail.rounding = vllm::AllocatorRounding(c, range, weights);
-  if (c.settings.cpu_offload_gb > 0) {
-    e.offload = vllm::WalkUva(weights, range, Gibibytes(c.settings.cpu_offload_gb).ToBytes(),
-                              c.settings.cpu_offload_params);
-  }
+  e.offload = vllm::WalkOffload(weights, range, c.settings);
   e.resident = e.detail.parameters + e.detail.buffers + e.detail.post_load + e.detail.rounding -
                e.offload.bytes;
   e.weights = Range(e.resident);
@@ -211,6 +192,13 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
   add(Account::kCommunication, true, Range(all2all.nvlink + all2all.network), Basis::kDerived,
       all2all.source);
   add(Account::kWorkspace, true, outside.library, Basis::kAssumed, outside.library_source);
+  add(Account::kWorkspace, true, Range(e.offload.pool), Softer(exact, Basis::kDerived),
+      fmt::format("prefetch offload: {} buffers of each distinct parameter",
+                  c.settings.offload_prefetch_step));
+  for (const vllm::ExtraBytes& buffer : vllm::EplbBuffers(c, range, weights)) {
+    add(Account::kWorkspace, true, Range(buffer.bytes), Softer(exact, Basis::kDerived),
+        fmt::format("{}: {}", buffer.name, buffer.rule));
+  }
   const std::string graphs =
       fmt::format("{} piecewise and {} full graphs", e.graphs.piecewise, e.graphs.full);
   if (e.graphs.deducted) {
@@ -228,7 +216,7 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
   add(workspace.account, false, workspace.bytes, workspace.basis, workspace.source,
       workspace.parts);
 
-  e.transient = LoadTransient(e, weights, range);
+  e.load = LargestTransient(prepared, model, weights, stage, e.offload);
   SumUp(prepared, &e);
   return e;
 }
@@ -265,7 +253,7 @@ void SumUp(const Prepared& prepared, StageEvaluation* evaluation) {
                          (entry.account == Account::kCommunication && !entry.in_budget);
     if (at_load) base += entry.bytes;
   }
-  e.load_peak = base + e.weights + Range(e.transient);
+  e.load_peak = base + e.weights + e.load.bytes;
 }
 
 }  // namespace shardplan

@@ -7,6 +7,7 @@
 #include "engine/vllm/activations.h"
 #include "engine/vllm/offload.h"
 #include "engine/vllm/weights.h"
+#include "plan/load_peak.h"
 #include "plan/prepare.h"
 #include "shardplan/plan/plan.h"
 
@@ -33,7 +34,7 @@ struct StageEvaluation {
   Range outside;               // and outside it, the driver's reserve included
   Range kv_available;          // what the budget leaves; dear ends of the others make its low
   Range load_peak;             // of CUDA-visible memory, while loading
-  Bytes transient;             // the largest copy while loading
+  LoadTransient load;          // what of it is gone afterwards
   // What a calibration added to the derived activations (they and their entry include it).
   Bytes measured_activation;
   bool budget_is_settled = false;  // a measured sum holds for the central budget

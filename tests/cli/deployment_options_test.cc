@@ -45,6 +45,38 @@ TEST(DeploymentOptionsTest, NothingIsTheEnginesDefault) {
   EXPECT_FALSE(d.settings.max_model_len || d.settings.enable_prefix_caching);
 }
 
+TEST(DeploymentOptionsTest, GraphsOffloadAndBalancing) {
+  const Parsed parsed = Parse(
+      "m --enable-eplb --redundant-experts 8 --performance-mode throughput "
+      "--no-enable-chunked-prefill --cudagraph-capture-sizes 1,2 --cudagraph-capture-sizes 8 "
+      "--max-cudagraph-capture-size 8 --optimization-level 1 "
+      "--compilation-config {\"cudagraph_mode\":\"FULL\"} --offload-group-size 8 "
+      "--offload-num-in-group 2 --offload-prefetch-step 3 --offload-params a,b "
+      "--load-format fastsafetensors");
+  EXPECT_EQ(parsed.error, "");
+  const EngineSettings& s = parsed.options.deployment.settings;
+  EXPECT_TRUE(s.enable_eplb);
+  EXPECT_EQ(s.redundant_experts, 8);
+  EXPECT_EQ(s.performance_mode, "throughput");
+  EXPECT_EQ(s.enable_chunked_prefill, false);
+  EXPECT_THAT(*s.cudagraph_capture_sizes, ElementsAre(1, 2, 8));
+  EXPECT_EQ(s.max_cudagraph_capture_size, 8);
+  EXPECT_EQ(s.optimization_level, 1);
+  EXPECT_EQ(s.cudagraph_mode, "FULL");
+  EXPECT_EQ(s.offload_group_size, 8);
+  EXPECT_EQ(s.offload_num_in_group, 2);
+  EXPECT_EQ(s.offload_prefetch_step, 3);
+  EXPECT_THAT(s.offload_params, ElementsAre("a", "b"));
+  EXPECT_EQ(s.load_format, "fastsafetensors");
+  EXPECT_EQ(Parse("m --eplb-config {\"num_redundant_experts\":16}")
+                .options.deployment.settings.redundant_experts,
+            16);
+  EXPECT_EQ(Parse("m --compilation-config {").error,
+            "--compilation-config {: expected JSON, could not parse");
+  EXPECT_EQ(Parse("m --cudagraph-capture-sizes 1,x").error,
+            "--cudagraph-capture-sizes 1,x: expected a whole number, at least 1");
+}
+
 TEST(DeploymentOptionsTest, WhereAndLayout) {
   const Parsed parsed = Parse(
       "m --gpu h20-96 --nodes 2 --gpus-per-node 4 --gpu-memory-in-use 2GiB "

@@ -68,8 +68,8 @@ TEST_F(VariantsTest, WrongAxes) {
       {"=8", "--vary =8: expected OPTION=A,B,…; such as tensor-parallel-size=8,16"},
       {"tensor-paralel-size=8,16",
        "--vary tensor-paralel-size: unknown option; did you mean tensor-parallel-size?"},
-      {"format=json",
-       "--vary format: unknown option; every option of `shardplan plan` about the deployment can "
+      {"colour=never",
+       "--vary colour: unknown option; every option of `shardplan plan` about the deployment can "
        "vary"},
       {"tp=", "--vary tp=: expected a value, found nothing"},
       {"tp=8,,16", "--vary tp=8,,16: expected a value, found nothing"},

@@ -75,6 +75,7 @@ struct EngineSettings {
   // Expert balancing: replicas of experts, over all ranks.
   bool enable_eplb = false;
   int64_t redundant_experts = 0;
+  int64_t eplb_window = 1000;  // batches whose load is kept
 
   std::optional<std::string> load_format;  // "auto", "safetensors", "fastsafetensors", …
 

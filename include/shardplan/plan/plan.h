@@ -65,6 +65,8 @@ struct RankPlan {
   Bytes bytes_per_block;
   Bytes headroom;  // kv_available less what was asked for
   Bytes load_peak;
+  std::string load_reason;  // what is on the card for a moment, in words
+  std::string load_help;    // what makes it smaller
   Ledger ledger;
 };
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "engine/vllm/compilation_config.h"
+#include "engine/vllm/prefetch.h"
 
 namespace shardplan::vllm {
 namespace {
@@ -48,6 +49,13 @@ void AddNodes(const Context& c, const NodeFacts& facts, ArgumentList* args) {
   if (facts.node > 0) args->Flag("--headless");
 }
 
+void AddBalancing(const EngineSettings& s, ArgumentList* args) {
+  if (!s.enable_eplb) return;
+  args->Flag("--enable-eplb");
+  args->Flag("--eplb-config", fmt::format("{{\"num_redundant_experts\":{},\"window_size\":{}}}",
+                                          s.redundant_experts, s.eplb_window));
+}
+
 void AddGraphs(const EngineSettings& s, ArgumentList* args) {
   if (s.optimization_level) args->Flag("--optimization-level", *s.optimization_level);
   if (s.cudagraph_capture_sizes) {
@@ -59,12 +67,24 @@ void AddGraphs(const EngineSettings& s, ArgumentList* args) {
   if (const auto json = CompilationConfigOf(s)) args->Flag("--compilation-config", *json);
 }
 
-void AddOffload(const Context& c, ArgumentList* args) {
-  if (c.settings.cpu_offload_gb <= 0) return;
-  args->Flag("--offload-backend", "uva");
-  args->Flag("--cpu-offload-gb", c.settings.cpu_offload_gb);
-  if (!c.settings.cpu_offload_params.empty()) {
-    args->FlagList("--cpu-offload-params", c.settings.cpu_offload_params);
+void AddOffload(const EngineSettings& s, ArgumentList* args) {
+  switch (ChosenOffload(s)) {
+    case OffloadBackend::kUva:
+      args->Flag("--offload-backend", "uva");
+      args->Flag("--cpu-offload-gb", s.cpu_offload_gb);
+      if (!s.cpu_offload_params.empty()) {
+        args->FlagList("--cpu-offload-params", s.cpu_offload_params);
+      }
+      break;
+    case OffloadBackend::kPrefetch:
+      args->Flag("--offload-backend", "prefetch");
+      args->Flag("--offload-group-size", s.offload_group_size);
+      args->Flag("--offload-num-in-group", s.offload_num_in_group);
+      args->Flag("--offload-prefetch-step", s.offload_prefetch_step);
+      if (!s.offload_params.empty()) args->FlagList("--offload-params", s.offload_params);
+      break;
+    default:
+      break;
   }
 }
 
@@ -115,6 +135,7 @@ NodeCommand MakeCommand(const Context& c, const std::string& model, const NodeFa
   if (c.sizes.dp > 1) args.Flag("--data-parallel-size", c.sizes.dp);
   if (c.sizes.dcp > 1) args.Flag("--decode-context-parallel-size", c.sizes.dcp);
   if (c.sizes.expert_parallel) args.Flag("--enable-expert-parallel");
+  AddBalancing(c.settings, &args);
   AddNodes(c, facts, &args);
   // What fits is the engine's to find where it was asked to: its own measurement decides.
   if (s.max_model_len_auto) {
@@ -156,7 +177,8 @@ NodeCommand MakeCommand(const Context& c, const std::string& model, const NodeFa
   if (s.logprobs_mode) args.Flag("--logprobs-mode", *s.logprobs_mode);
   if (s.language_model_only) args.Flag("--language-model-only");
   if (s.mm_encoder_tp_mode) args.Flag("--mm-encoder-tp-mode", *s.mm_encoder_tp_mode);
-  AddOffload(c, &args);
+  if (s.load_format) args.Flag("--load-format", *s.load_format);
+  AddOffload(c.settings, &args);
   if (s.numa_bind) {
     args.Flag("--numa-bind");
     args.FlagList("--numa-bind-nodes", facts.numa_of_gpu);

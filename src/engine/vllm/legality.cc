@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "engine/vllm/eplb.h"
 #include "engine/vllm/kv_groups.h"
 #include "engine/vllm/marlin_tiles.h"
 #include "engine/vllm/weights.h"
@@ -338,6 +339,7 @@ std::vector<Finding> CheckLayout(const Context& context,
   if (findings.size() == indivisible) CheckDeepstack(context, partition, &findings);
   CheckWindows(context, &findings);
   CheckDcp(context, &findings);
+  for (Finding& finding : CheckEplb(context)) findings.push_back(std::move(finding));
   CheckCache(context, &findings);
   return findings;
 }
