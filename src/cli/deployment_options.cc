@@ -10,6 +10,8 @@
 #include "cli/calibration_file.h"
 #include "engine/vllm/compilation_config.h"
 #include "engine/vllm/eplb.h"
+#include "engine/vllm/kv_transfer.h"
+#include "engine/vllm/speculative_config.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/suggest.h"
 #include "shardplan/base/units.h"
@@ -251,6 +253,32 @@ void AddBackends(OptionSet* o, Deployment* d) {
               [d](const std::string& text) { return ParseVariable(text, d); });
 }
 
+// What stands on the cards beside the model: a drafter, adapters, a connector's buffers.
+void AddCompanions(OptionSet* o, EngineSettings* s) {
+  o->Value("--speculative-config", "JSON",
+           R"(Guess tokens ahead: {"method": "mtp", "num_speculative_tokens": 1})",
+           [s](const std::string& text) -> Status {
+             SHARDPLAN_ASSIGN_OR_RETURN(s->speculation, vllm::ParseSpeculation(text));
+             return {};
+           });
+  o->Flag("--enable-lora", "Room for LoRA adapters beside every linear",
+          [s] { s->enable_lora = true; });
+  o->Count("--max-loras", "Adapters on the card at once (default: 1)", 1,
+           [s](int64_t n) { s->max_loras = n; });
+  o->Count("--max-lora-rank", "Largest rank of an adapter (default: 16)", 1,
+           [s](int64_t n) { s->max_lora_rank = n; });
+  o->Text("--lora-dtype", "DTYPE", "auto, float16 or bfloat16",
+          [s](std::string text) { s->lora_dtype = std::move(text); });
+  o->Flag("--fully-sharded-loras", "Divide both halves of an adapter over the ranks",
+          [s] { s->fully_sharded_loras = true; });
+  o->Value("--kv-transfer-config", "JSON",
+           R"(Connector of disaggregated serving: {"kv_connector": "NixlConnector"})",
+           [s](const std::string& text) -> Status {
+             SHARDPLAN_ASSIGN_OR_RETURN(s->kv_transfer, vllm::ParseKvTransfer(text));
+             return {};
+           });
+}
+
 void AddAsked(OptionSet* o, DeploymentOptions* out) {
   Deployment* const d = &out->deployment;
   o->Group("What is asked");
@@ -283,6 +311,7 @@ void AddDeploymentOptions(OptionSet* options, DeploymentOptions* out) {
   AddScheduling(options, &out->deployment.settings);
   AddGraphs(options, &out->deployment.settings);
   AddBackends(options, &out->deployment);
+  AddCompanions(options, &out->deployment.settings);
   AddAsked(options, out);
 }
 

@@ -44,6 +44,10 @@ const std::vector<Family>& Registry() {
         "Llama 2/3, Mistral, Qwen2/2.5/3 dense, MiMo-7B (GQA, BF16 or FP8 blocks)"},
        families::BuildDense},
       {{"dots1", {"Dots1ForCausalLM"}, "dots.llm1 (MHA, MoE)"}, families::BuildDots1},
+      {{"eagle3",
+        {"LlamaForCausalLMEagle3", "Eagle3LlamaForCausalLM"},
+        "EAGLE-3 heads of Llama's shape: drafts for --speculative-config"},
+       families::BuildEagle3},
       {{"gemma",
         {"Gemma2ForCausalLM", "Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"},
         "Gemma-2, Gemma-3 (GQA, sliding windows, vision tower)"},
@@ -226,6 +230,10 @@ Result<ModelSpec> BuildModelSpec(std::string_view config_text, const std::string
     return Fail(ErrorCode::kInvalidInput, subject,
                 "architectures: expected the model's class name, found nothing",
                 "is this a model's config.json?");
+  }
+  // EAGLE-3 heads that call themselves Llama; only they have a vocabulary of their own.
+  if (names.front() == "LlamaForCausalLM" && config.Has("draft_vocab_size")) {
+    names.front() = "LlamaForCausalLMEagle3";
   }
   if (const Family* family = FindFamily(names.front())) {
     try {

@@ -324,6 +324,7 @@ Result<MatchReport> MatchHeaders(const TensorTable& table, const Inventory& inve
     use.last_stage |= row.placement == Placement::kLastStage;
     use.every_stage |= row.placement == Placement::kEveryStage && !row.is_tower();
     use.tower |= row.placement == Placement::kEveryStage && row.is_tower();
+    use.draft |= row.role == Role::kDraft;
     use.outside_stack |= row.role != Role::kLeftover;
   }
   const Status complete =

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
+#include "engine/vllm/lora.h"
 #include "engine/vllm/weights.h"
 #include "plan/prepare.h"
 #include "shardplan/base/units.h"
@@ -33,6 +35,23 @@ void AddParam(std::vector<WeightItem>* items, std::string name, const DevicePara
   item.basis = Softer(basis, param.basis);
   item.source = fmt::format("{}, {}", ToString(param.role), NameOf(param.dtype));
   items->push_back(std::move(item));
+}
+
+// The drafter's parameters, on the last stage.
+void AddDraft(const vllm::Draft& draft, const vllm::DraftOnRank& placed, Basis basis,
+              std::vector<WeightItem>* items) {
+  const auto add = [&](const std::vector<DeviceParam>& params, std::optional<int64_t> layer) {
+    for (const DeviceParam& param : params) {
+      AddParam(items, "drafter: " + (layer ? draft.NameOf(param.name, *layer) : param.name), param,
+               basis);
+    }
+  };
+  add(placed.weights.first_stage, std::nullopt);
+  for (int64_t layer = 0; layer < placed.layers.count; ++layer) {
+    add(placed.weights.layer(layer).params, layer);
+  }
+  add(placed.weights.last_stage, std::nullopt);
+  add(placed.weights.every_stage, std::nullopt);
 }
 
 }  // namespace
@@ -75,13 +94,24 @@ Result<std::vector<WeightItem>> ExplainWeights(const Model& model, const Catalog
   }
   if (place.stage + 1 == deployment.sizes.pp) outside(weights.last_stage);
   outside(weights.every_stage);
+  std::optional<vllm::DraftOnRank> draft;
+  if (p.draft && place.stage + 1 == deployment.sizes.pp) {
+    draft = vllm::PlaceDraft(p.context, place.ep_rank);
+    AddDraft(*p.draft, *draft, basis, &items);
+  }
   auto extras = [&](const std::vector<vllm::ExtraBytes>& list) {
     for (const vllm::ExtraBytes& extra : list) {
-      items.push_back({extra.name, extra.rule, "", 1, extra.bytes, Basis::kDerived, extra.source});
+      items.push_back({extra.name, extra.rule, "", 1, extra.bytes, extra.basis, extra.source});
     }
   };
   extras(vllm::Buffers(p.context, stage, 0));
+  extras(
+      vllm::LoraStacks(p.context, stage, vllm::RulesFor(p.context, place.ep_rank).local_experts));
   extras(vllm::PostLoad(p.context, stage, weights));
+  if (draft) {
+    extras(draft->buffers);
+    extras(draft->post_load);
+  }
   return items;
 }
 

@@ -37,6 +37,7 @@ bool Loads(const ShardUse& use, const Prepared& p, int64_t stage) {
   const bool last = stage + 1 == p.context.sizes.pp;
   if (use.first_stage && (stage == 0 || (last && p.context.arch->tied_embeddings))) return true;
   if (use.last_stage && last) return true;
+  if (use.draft && last && p.draft && p.draft->in_checkpoint) return true;
   if (use.every_stage || (use.tower && p.context.resolved.vision_on_device)) return true;
   return std::any_of(use.layers.begin(), use.layers.end(),
                      [&](int64_t layer) { return layer >= range.first && layer < range.end(); });

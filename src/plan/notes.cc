@@ -209,6 +209,18 @@ void NoteVision(const Prepared& p, std::vector<Finding>* out) {
        "--language-model-only leaves it out where no images are served"});
 }
 
+void NoteDraft(const Prepared& p, std::vector<Finding>* out) {
+  if (!p.draft) return;
+  const vllm::DraftOnRank draft = vllm::PlaceDraft(p.context, 0);
+  int64_t caches = 0;
+  for (const AttentionKind kind : p.draft->arch.attention) caches += kind != AttentionKind::kNone;
+  out->push_back({"speculative.drafter", Severity::kNote, "--speculative-config",
+                  fmt::format("the drafter ({}) takes {} on every rank of the last stage, and its "
+                              "{} attention layer(s) a part of the KV cache",
+                              p.draft->method, FormatGiB(draft.Resident(), 3), caches),
+                  ""});
+}
+
 std::string Joined(const std::vector<int64_t>& counts) {
   return fmt::format("{}", fmt::join(counts, " / "));
 }
@@ -374,6 +386,7 @@ std::vector<Finding> ExplainingNotes(const Environment&, const Prepared& p,
   NotePadding(p, &out);
   NoteReplication(p, plan, &out);
   NoteVision(p, &out);
+  NoteDraft(p, &out);
   NoteBlockCost(p, layout, plan, &out);
   NoteStateMode(p, plan, &out);
   NoteSequences(p, plan, &out);

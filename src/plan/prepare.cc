@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "engine/vllm/command_findings.h"
+#include "engine/vllm/kv_transfer.h"
 #include "engine/vllm/legality.h"
+#include "engine/vllm/lora.h"
 #include "engine/vllm/prefetch.h"
 #include "engine/vllm/weights.h"
 #include "plan/load_peak.h"
@@ -155,6 +159,36 @@ Status CheckOffload(const Deployment& d) {
   return {};
 }
 
+// The drafter, where speculation asks for one with weights.
+Status PrepareDraft(const Environment& env, Prepared* out) {
+  vllm::Context& c = out->context;
+  if (!c.settings.speculation) return {};
+  const Model& source = env.draft_model ? *env.draft_model : *env.model;
+  SHARDPLAN_ASSIGN_OR_RETURN(
+      out->draft, vllm::MakeDraft(*c.settings.speculation,
+                                  {&source.arch, &source.table, source.guesses.has_value(),
+                                   env.draft_model != nullptr, source.shape_basis == Basis::kExact},
+                                  c.sizes, &out->findings));
+  if (out->draft) c.draft = &*out->draft;
+  return {};
+}
+
+// The model that speculation names, which has to be here: nothing is downloaded.
+Result<std::shared_ptr<const Model>> LoadDraftModel(const Deployment& deployment) {
+  const std::optional<Speculation>& s = deployment.settings.speculation;
+  static const std::set<std::string> nameless = {"ngram", "ngram_gpu", "suffix"};
+  if (!s || s->model.empty() || nameless.contains(s->method)) {
+    return std::shared_ptr<const Model>();
+  }
+  if (!Exists(s->model)) {
+    return Fail(ErrorCode::kUsage, "--speculative-config",
+                "model " + Printable(s->model) + ": no such directory or file here",
+                "a plan needs no more than the draft's config.json: download it and give its path");
+  }
+  SHARDPLAN_ASSIGN_OR_RETURN(Model model, LoadModel(s->model));
+  return std::make_shared<const Model>(std::move(model));
+}
+
 }  // namespace
 
 int64_t CardsPerNode(const GpuSpec& gpu, const Deployment& deployment) {
@@ -173,6 +207,7 @@ Result<Environment> MakeEnvironment(const Model& model, const Catalog& catalog,
   SHARDPLAN_ASSIGN_OR_RETURN(env.gpu, catalog.FindGpu(deployment.gpu));
   SHARDPLAN_ASSIGN_OR_RETURN(env.profile,
                              vllm::LoadProfile(store, deployment.engine_version, &env.findings));
+  SHARDPLAN_ASSIGN_OR_RETURN(env.draft_model, LoadDraftModel(deployment));
   const EngineSettings& settings = deployment.settings;
   if (!settings.command_flags.empty() || !settings.env.empty()) {
     SHARDPLAN_ASSIGN_OR_RETURN(const vllm::FlagTable table, vllm::FlagTable::Load(store));
@@ -221,6 +256,11 @@ Status Prepare(const Environment& env, const Deployment& deployment, Prepared* o
     out->findings.push_back({"offload.conflict", Severity::kWarning, "--offload-backend",
                              "vLLM would say: " + *conflict, "give the options of one backend"});
   }
+  if (deployment.settings.enable_lora && env.model->guesses) {
+    return Fail(ErrorCode::kUnsupported, "--enable-lora",
+                fmt::format("not modelled for {}, which is planned from its headers",
+                            Printable(env.model->arch.name)));
+  }
   PlaceOnNodes(env, deployment, out);
 
   vllm::Context& c = out->context;
@@ -234,11 +274,19 @@ Status Prepare(const Environment& env, const Deployment& deployment, Prepared* o
                          deployment.sizes.expert_ranks() > out->placement.ranks_per_node;
   out->table = env.model->table;
   c.table = &out->table;
+  SHARDPLAN_RETURN_IF_ERROR(PrepareDraft(env, out));
   SHARDPLAN_ASSIGN_OR_RETURN(c.resolved, vllm::ResolveSettings(c, &out->defaults, &out->findings));
   out->table = vllm::WithDType(env.model->table, env.model->arch.dtype, c.resolved.dtype);
+  if (out->draft) {
+    out->draft->table =
+        vllm::WithDType(out->draft->table, out->draft->arch.dtype, c.resolved.dtype);
+  }
   for (Finding& finding : vllm::CheckLayout(c, deployment.partition)) {
     out->findings.push_back(std::move(finding));
   }
+  for (Finding& finding : vllm::CheckDraft(c)) out->findings.push_back(std::move(finding));
+  for (Finding& finding : vllm::CheckLora(c)) out->findings.push_back(std::move(finding));
+  for (Finding& finding : vllm::NoteKvTransfer(c)) out->findings.push_back(std::move(finding));
   out->legal = out->legal && !HasError(out->findings);
   if (out->legal) {
     c.stages = deployment.partition ? PartitionFrom(*deployment.partition)

@@ -3,10 +3,12 @@
 #define SHARDPLAN_PLAN_PREPARE_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/vllm/context.h"
+#include "engine/vllm/speculative.h"
 #include "shardplan/plan/plan.h"
 
 namespace shardplan {
@@ -21,10 +23,11 @@ struct Environment {
   vllm::Profile profile;
   std::vector<Finding> findings;                        // of choosing the profile
   std::shared_ptr<const CalibrationTable> calibration;  // nothing without measured runs
+  std::shared_ptr<const Model> draft_model;  // that --speculative-config names; null: none
 };
 
-// Looks card and profile up. Fails with kUsage for an unknown card and kUnsupported for an engine
-// or version that is not modelled.
+// Looks card and profile up, and loads the draft model that --speculative-config names. Fails with
+// kUsage for an unknown card and kUnsupported for an engine or version that is not modelled.
 Result<Environment> MakeEnvironment(const Model& model, const Catalog& catalog,
                                     const ConfigStore& store, const Deployment& deployment);
 
@@ -47,6 +50,7 @@ struct Prepared {
   Deployment deployment;
   GpuSpec gpu;
   TensorTable table;  // with the device dtypes of --dtype
+  std::optional<vllm::Draft> draft;
   NodePlacement placement;
   std::vector<OptionValue> defaults;
   std::vector<Finding> findings;

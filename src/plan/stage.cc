@@ -7,6 +7,8 @@
 
 #include "engine/vllm/all2all.h"
 #include "engine/vllm/eplb.h"
+#include "engine/vllm/kv_transfer.h"
+#include "engine/vllm/lora.h"
 #include "engine/vllm/prefetch.h"
 #include "shardplan/base/units.h"
 
@@ -42,7 +44,9 @@ void Claim(Entry entry, std::vector<Entry>* entries) {
 
 // What only exists once attention metadata does, and what the real sampler takes beyond the dummy
 // one: allocated after the KV cache was sized, so never counted by the engine.
-Entry UnprofiledWorkspace(const vllm::Context& c, bool last_stage, const StageRange& stage) {
+// `counted` is the peak that the profile run saw.
+Entry UnprofiledWorkspace(const vllm::Context& c, bool last_stage, const StageRange& stage,
+                          Bytes counted) {
   const vllm::Resolved& r = c.resolved;
   const Architecture& a = *c.arch;
   Range bytes;
@@ -76,6 +80,17 @@ Entry UnprofiledWorkspace(const vllm::Context& c, bool last_stage, const StageRa
     add(Range(Bytes(rows * a.mla.latent_width() * 2)), "MLA chunked-prefill workspace",
         fmt::format("{} rows × {} × 2 B", FormatCount(rows), a.mla.latent_width()));
   }
+  if (const Range received = vllm::KvTransferBuffer(c); received.high > Bytes()) {
+    add(received, "blocks that the KV connector received", "up to kv_buffer_size");
+  }
+  if (last_stage) {
+    const Range more = vllm::VerificationBeyond(c, counted);
+    if (more.high > Bytes()) {
+      add(more, "verifying guesses beyond the profiled peak",
+          fmt::format("{} rows × {} logits × 4 B, 1.5 to 4 copies",
+                      FormatCount(vllm::VerifiedRows(c)), FormatCount(a.vocabulary)));
+    }
+  }
   if (last_stage && r.v2_runner) {
     const int64_t logits = std::min(r.max_num_seqs, r.max_num_batched_tokens) * a.vocabulary * 4;
     add(Range(Bytes(), Bytes(logits), Bytes(2 * logits)), "sampler filters beyond the dummy call",
@@ -108,6 +123,13 @@ Bytes Total(const std::vector<vllm::ExtraBytes>& extras) {
   return sum;
 }
 
+// A rank that holds `local_experts` of them: the first where it has one that is left over, else the
+// last.
+int64_t LeftoverRank(const vllm::Context& c, int64_t local_experts) {
+  const int64_t ep = c.sizes.ep();
+  return local_experts > c.arch->moe.experts / ep ? 0 : ep - 1;
+}
+
 // Of one end of what is guessed; buffers are the same at both.
 Bytes ResidentAt(const vllm::Context& c, const DeviceWeights& weights, int64_t stage,
                  Bytes buffers) {
@@ -133,16 +155,31 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
   StageEvaluation e;
 
   e.detail.parameters = weights.StageBytes(range, stage == 0, last);
-  e.detail.buffers = Total(vllm::Buffers(c, range, local_experts));
+  const Bytes buffers = Total(vllm::Buffers(c, range, local_experts));
+  e.detail.buffers = buffers;
+  Bytes assumed;  // of the weights
+  for (const vllm::ExtraBytes& stack : vllm::LoraStacks(c, range, local_experts)) {
+    e.detail.buffers += stack.bytes;
+    if (stack.basis == Basis::kAssumed) assumed += stack.bytes;
+  }
   e.detail.post_load = Total(vllm::PostLoad(c, range, weights));
   e.detail.rounding = vllm::AllocatorRounding(c, range, weights);
   e.offload = vllm::WalkOffload(weights, range, c.settings);
+  if (last && c.draft) {
+    // Experts left over by an uneven split go to the first ranks.
+    const vllm::DraftOnRank draft = PlaceDraft(c, LeftoverRank(c, local_experts));
+    e.draft = draft.Resident();
+    e.detail.parameters += draft.parameters;
+    e.detail.buffers += Total(draft.buffers);
+    e.detail.post_load += Total(draft.post_load);
+    e.detail.rounding += draft.rounding;
+  }
   e.resident = e.detail.parameters + e.detail.buffers + e.detail.post_load + e.detail.rounding -
                e.offload.bytes;
-  e.weights = Range(e.resident);
+  e.weights = Range(e.resident - assumed, e.resident, e.resident);
   if (ends) {  // offload ends with a whole parameter, which may turn two ends around
-    e.weights.low = std::min(e.resident, ResidentAt(c, ends->finest, stage, e.detail.buffers));
-    e.weights.high = std::max(e.resident, ResidentAt(c, ends->whole, stage, e.detail.buffers));
+    e.weights.low = std::min(e.resident, ResidentAt(c, ends->finest, stage, buffers) + e.draft);
+    e.weights.high = std::max(e.resident, ResidentAt(c, ends->whole, stage, buffers) + e.draft);
   }
   e.activation = vllm::ComputeActivations(c, stage);
   e.graphs = vllm::ComputeGraphReserve(c, stage);
@@ -176,8 +213,9 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
   const Basis exact = model.shape_basis;
   const Basis least = model.guesses ? Basis::kAssumed : Basis::kExact;
   add(Account::kWeights, true, e.weights,
-      Softer(least, e.detail.buffers + e.detail.post_load > Bytes() ? Softer(exact, Basis::kDerived)
-                                                                    : exact),
+      Softer(
+          assumed > Bytes() ? Basis::kAssumed : least,
+          e.detail.buffers + e.detail.post_load > Bytes() ? Softer(exact, Basis::kDerived) : exact),
       model.guesses
           ? "parameters and buffers by names and shapes of an unknown architecture, less offload"
           : "parameters, buffers and post-load copies by the engine's sharding rules, less "
@@ -199,6 +237,12 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
     add(Account::kWorkspace, true, Range(buffer.bytes), Softer(exact, Basis::kDerived),
         fmt::format("{}: {}", buffer.name, buffer.rule));
   }
+  if (last) {
+    for (const vllm::ExtraBytes& buffer : vllm::DrafterBuffers(c)) {
+      add(Account::kWorkspace, true, Range(buffer.bytes), Basis::kAssumed,
+          fmt::format("{}: {}", buffer.name, buffer.rule));
+    }
+  }
   const std::string graphs =
       fmt::format("{} piecewise and {} full graphs", e.graphs.piecewise, e.graphs.full);
   if (e.graphs.deducted) {
@@ -212,7 +256,7 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
                     "on public start-up logs",
                     graphs));
   }
-  const Entry workspace = UnprofiledWorkspace(c, last, range);
+  const Entry workspace = UnprofiledWorkspace(c, last, range, e.activation.bytes.central);
   add(workspace.account, false, workspace.bytes, workspace.basis, workspace.source,
       workspace.parts);
 

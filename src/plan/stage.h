@@ -28,6 +28,7 @@ struct StageEvaluation {
   Bytes resident;  // weights on the card after offload
   Range weights;   // the same with its ends, where splits are guessed
   vllm::Offload offload;
+  Bytes draft;  // of `resident`: the drafter's, on the last stage
   Range budget;
   std::vector<Entry> entries;  // everything but the KV cache and the remainder
   Range in_budget;             // their sum inside the budget,

@@ -181,6 +181,30 @@ TEST(DeploymentOptionsTest, Variables) {
   EXPECT_THAT(d.settings.env, ElementsAre(OptionValue("B", "x=y"), OptionValue("A", "2")));
 }
 
+TEST(DeploymentOptionsTest, Speculation) {
+  const Parsed parsed =
+      Parse(R"(m --speculative-config {"method":"mtp","num_speculative_tokens":3})");
+  EXPECT_EQ(parsed.error, "");
+  ASSERT_TRUE(parsed.options.deployment.settings.speculation.has_value());
+  EXPECT_EQ(parsed.options.deployment.settings.speculation->tokens, 3);
+  EXPECT_EQ(Parse("m --speculative-config mtp").error.substr(0, 26), "--speculative-config mtp: ");
+}
+
+TEST(DeploymentOptionsTest, Adapters) {
+  const Parsed parsed =
+      Parse(R"(m --enable-lora --max-loras 4 --max-lora-rank 32 --lora-dtype float16 )"
+            R"(--fully-sharded-loras --kv-transfer-config {"kv_connector":"NixlConnector"})");
+  EXPECT_EQ(parsed.error, "");
+  const EngineSettings& s = parsed.options.deployment.settings;
+  EXPECT_TRUE(s.enable_lora);
+  EXPECT_EQ(s.max_loras, 4);
+  EXPECT_EQ(s.max_lora_rank, 32);
+  EXPECT_EQ(s.lora_dtype, "float16");
+  EXPECT_TRUE(s.fully_sharded_loras);
+  ASSERT_TRUE(s.kv_transfer.has_value());
+  EXPECT_EQ(s.kv_transfer->connector, "NixlConnector");
+}
+
 TEST(DeploymentOptionsTest, TheLargestWindow) {
   EXPECT_TRUE(Parse("m --max-model-len auto").options.deployment.settings.max_model_len_auto);
   EXPECT_TRUE(Parse("m --max-model-len -1").options.deployment.settings.max_model_len_auto);

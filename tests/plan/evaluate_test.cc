@@ -55,6 +55,75 @@ TEST(EvaluatePlan, PublishedKimiK3Deployment) {
   }
 }
 
+// Public logs of GLM-5.1 with its MTP layer print KV memory to 0.01 GiB and tokens: 78 + 1 layers
+// of 656 + 132 bytes a token (github.com/voipmonitor/rtx6kpro, May 2026).
+TEST(EvaluatePlan, TokensOfThePublishedMtpRuns) {
+  struct Run {
+    double gib;
+    int64_t window;
+    int64_t tokens;
+  };
+  for (const Run& run : {Run{19.12, 65'536, 329'792}, Run{25.09, 202'752, 432'832}}) {
+    Deployment d;
+    d.gpu = "rtxpro6000-96";
+    d.sizes.tp = 8;
+    d.settings.kv_cache_dtype = "fp8";
+    d.settings.max_model_len = run.window;
+    d.settings.max_num_seqs = 64;
+    d.settings.max_num_batched_tokens = 8192;
+    d.settings.speculation = Speculation{};
+    d.settings.speculation->method = "mtp";
+    d.settings.speculation->tokens = 3;
+    const auto tokens = [&](double gib) {
+      d.settings.kv_cache_memory_bytes = Gibibytes(gib).ToBytes();
+      const Plan plan = Evaluate(ExampleFromConfig("zai-org__GLM-5.1-FP8"), d);
+      EXPECT_EQ(plan.kv->bytes_per_block.count(), (656 + 132) * 79 * plan.kv->block_tokens);
+      return plan.kv->tokens;
+    };
+    EXPECT_LE(tokens(run.gib - 0.005), run.tokens);
+    EXPECT_GE(tokens(run.gib + 0.005), run.tokens - 1);  // printed from a truncated product today
+    EXPECT_NEAR(static_cast<double>(tokens(run.gib)), static_cast<double>(run.tokens),
+                static_cast<double>(run.tokens) * 0.0005);
+  }
+}
+
+TEST(EvaluatePlan, AModelThatSpeculationNamesMustBeHere) {
+  Deployment d;
+  d.gpu = "h200-141";
+  d.sizes.tp = 8;
+  d.settings.speculation = Speculation{};
+  d.settings.speculation->method = "eagle3";
+  d.settings.speculation->model = "yuhuili/EAGLE3-LLaMA3.1-Instruct-8B";
+  d.settings.speculation->tokens = 3;
+  const auto plan = EvaluatePlan(ExampleFromConfig("dense-70b"), testing_support::Cards(),
+                                 testing_support::Store(), d);
+  ASSERT_FALSE(plan.has_value());
+  EXPECT_EQ(plan.error().code, ErrorCode::kUsage);
+  EXPECT_EQ(plan.error().ToString(),
+            "--speculative-config: model yuhuili/EAGLE3-LLaMA3.1-Instruct-8B: no such directory or "
+            "file here; a plan needs no more than the draft's config.json: download it and give "
+            "its path");
+}
+
+// The model itself as a draft of itself: its weights twice on the last stage, its cache twice.
+TEST(EvaluatePlan, ADraftModelFromAPath) {
+  Deployment d;
+  d.gpu = "h200-141";
+  d.sizes.tp = 8;
+  const Model& model = ExampleFromConfig("dense-70b");
+  const Plan plain = Evaluate(model, d);
+  d.settings.speculation = Speculation{};
+  d.settings.speculation->method = "draft_model";
+  d.settings.speculation->model = testing_support::ExampleConfigPath("dense-70b");
+  d.settings.speculation->tokens = 3;
+  const Plan plan = Evaluate(model, d);
+  ASSERT_EQ(plan.ranks.size(), 8u);
+  EXPECT_EQ(plan.ranks[0].detail.parameters, plain.ranks[0].detail.parameters * 2);
+  EXPECT_EQ(plan.kv->bytes_per_block, plain.kv->bytes_per_block * 2);
+  EXPECT_EQ(plan.ranks[0].ledger.Sum(), plan.ranks[0].device_total);
+  EXPECT_NE(FindFinding(plan, "speculative.drafter"), nullptr);
+}
+
 // Blocks that the deployment's logs show, with no calibration: within 5, 5 and 7 %, range included.
 TEST(EvaluatePlan, BlocksOfThePublishedRuns) {
   struct Run {

@@ -32,6 +32,63 @@ TEST(ExplainWeights, ItemsSumToTheRank) {
   }
 }
 
+TEST(ExplainWeights, ItemsOfAdapters) {
+  for (const char* name : {"dense-70b", "deepseek-v3"}) {
+    Deployment d;
+    d.gpu = "h200-141";
+    d.sizes.tp = 8;
+    d.sizes.pp = 2;
+    const Model& model = ExampleFromConfig(name);
+    const Plan plain = testing_support::Evaluate(model, d);
+    d.settings.enable_lora = true;
+    d.settings.max_loras = 2;
+    const Plan plan = testing_support::Evaluate(model, d);
+    for (const RankPlan& rank : plan.ranks) {
+      const auto items = ExplainWeights(model, Cards(), Store(), d, rank.place.rank);
+      ASSERT_TRUE(items.has_value()) << items.error().ToString();
+      Bytes sum, adapters;
+      for (const WeightItem& item : *items) {
+        sum += item.bytes;
+        if (item.name.starts_with("LoRA: ")) adapters += item.bytes;
+      }
+      EXPECT_EQ(sum, rank.detail.parameters + rank.detail.buffers + rank.detail.post_load);
+      EXPECT_GT(adapters, Bytes());
+      const auto at = static_cast<size_t>(rank.place.rank);
+      EXPECT_EQ(rank.weights, plain.ranks[at].weights + adapters);
+      EXPECT_EQ(rank.ledger.Sum(), rank.device_total);
+    }
+  }
+}
+
+// The drafter's parameters, buffers and copies are items of the last stage.
+TEST(ExplainWeights, ItemsOfTheDrafter) {
+  for (const int64_t pp : {1, 4}) {
+    Deployment d;
+    d.gpu = "h200-141";
+    d.sizes.tp = 8;
+    d.sizes.pp = pp;
+    d.settings.speculation = Speculation{};
+    d.settings.speculation->method = "mtp";
+    d.settings.speculation->tokens = 1;
+    const Model& model = ExampleFromConfig("deepseek-v3");
+    const Plan plan = testing_support::Evaluate(model, d);
+    for (const RankPlan& rank : plan.ranks) {
+      const auto items = ExplainWeights(model, Cards(), Store(), d, rank.place.rank);
+      ASSERT_TRUE(items.has_value()) << items.error().ToString();
+      Bytes sum, drafter;
+      for (const WeightItem& item : *items) {
+        sum += item.bytes;
+        if (item.name.starts_with("drafter: ")) drafter += item.bytes;
+      }
+      EXPECT_EQ(sum, rank.detail.parameters + rank.detail.buffers + rank.detail.post_load);
+      EXPECT_EQ(drafter > Bytes(), rank.place.stage + 1 == pp);
+      Bytes ledger;
+      for (const Entry& entry : rank.ledger.entries()) ledger += entry.bytes.central;
+      EXPECT_EQ(ledger, rank.device_total);
+    }
+  }
+}
+
 TEST(ExplainWeights, SameParametersOfSeveralLayersAreOneItem) {
   const auto items =
       ExplainWeights(ExampleFromConfig("kimi-k3"), Cards(), Store(), PublishedKimiK3(), 0);

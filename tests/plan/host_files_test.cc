@@ -103,6 +103,29 @@ TEST(Files, TiedEmbeddingsAreNeededOnBothEnds) {
   EXPECT_EQ(plan.files[1].needed_shards.size(), 1u);
 }
 
+// The drafter's shards are needed where it is loaded: on the last stage.
+TEST(Files, MtpLayersAreNeededOnTheLastStage) {
+  TempDir dir;
+  WriteTiny(testing_support::TinyGlm4Moe(), dir.Path("m"));
+  const auto model = LoadModel(dir.Path("m"));
+  ASSERT_TRUE(model.has_value());
+  Deployment d = Small(1, 2);
+  const auto needed = [&](size_t node) {
+    return Evaluate(*model, d).files[node].needed_shards.size();
+  };
+  const size_t first = needed(0);
+  const size_t last = needed(1);
+  d.settings.speculation = Speculation{};
+  d.settings.speculation->method = "mtp";
+  d.settings.speculation->tokens = 1;
+  EXPECT_EQ(needed(0), first);
+  bool own_shard = false;
+  for (const ShardUse& use : model->shard_use) {
+    own_shard |= use.draft && use.layers.empty() && !use.first_stage && !use.last_stage;
+  }
+  EXPECT_EQ(needed(1), last + (own_shard ? 1 : 0));
+}
+
 TEST(Files, NothingWithoutHeaders) {
   const Plan plan =
       Evaluate(testing_support::ExampleFromConfig("kimi-k3"), testing_support::PublishedKimiK3());

@@ -57,6 +57,33 @@ TEST_F(StageTest, WeightsAreWhatIsLeftAfterOffload) {
   EXPECT_NEAR(InGiB(e.resident).value(), 65.546, 0.001);
 }
 
+// On the last stage alone, in the weights; its kept hidden states are workspace inside the budget.
+TEST_F(StageTest, TheDrafterStandsOnTheLastStage) {
+  Deployment d;
+  d.gpu = "h200-141";
+  d.sizes.tp = 8;
+  d.sizes.pp = 2;
+  d.settings.max_num_batched_tokens = 8192;
+  const auto inside = [](const StageEvaluation& e) {
+    Bytes sum;
+    for (const Entry& entry : e.entries) {
+      if (entry.account == Account::kWorkspace && entry.in_budget) sum += entry.bytes.central;
+    }
+    return sum;
+  };
+  const StageEvaluation plain[] = {Run("deepseek-v3", d, 0), Run("deepseek-v3", d, 1)};
+  d.settings.speculation = Speculation{};
+  d.settings.speculation->method = "mtp";
+  d.settings.speculation->tokens = 1;
+  EXPECT_EQ(Run("deepseek-v3", d, 0).resident, plain[0].resident);
+  const StageEvaluation last = Run("deepseek-v3", d, 1);
+  const vllm::DraftOnRank draft = vllm::PlaceDraft(p_->context, 0);
+  EXPECT_GT(draft.Resident(), Bytes(kGiB));
+  EXPECT_EQ(last.resident, plain[1].resident + draft.Resident());
+  EXPECT_EQ(inside(last), inside(plain[1]) + Bytes(8192 * 7168 * 2));
+  EXPECT_EQ(last.detail.parameters, plain[1].detail.parameters + draft.parameters);
+}
+
 TEST_F(StageTest, SparseAttentionHasNoChunkedPrefillWorkspace) {
   const auto names = [&](const std::string& model) {
     Deployment d;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "engine/vllm/speculative_config.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/units.h"
 
@@ -56,6 +57,10 @@ Status ReadFlags(const json& flags, const std::string& id, EngineSettings* s) {
       s->disable_custom_all_reduce = value.get<bool>();
     } else if (name == "logprobs_mode") {
       s->logprobs_mode = value.get<std::string>();
+    } else if (name == "max_cudagraph_capture_size") {
+      s->max_cudagraph_capture_size = value.get<int64_t>();
+    } else if (name == "speculative_config") {
+      SHARDPLAN_ASSIGN_OR_RETURN(s->speculation, vllm::ParseSpeculation(value.get<std::string>()));
     } else if (name == "estimate_graphs") {
       s->estimate_graphs = value.get<bool>();
     } else {

@@ -22,6 +22,27 @@ struct GivenFlag {
   bool modelled = false;  // it became a setting; otherwise the plan does not know what it does
 };
 
+// How tokens are guessed ahead: --speculative-config, read (engine/vllm/speculative_config.h).
+struct Speculation {
+  std::string text;                     // as given, for the launch command
+  std::string method;                   // aliases resolved: "mtp", …; empty: the model tells
+  int64_t tokens = 0;                   // num_speculative_tokens; 0: what the draft's config says
+  std::string model;                    // a path to the draft; empty: none
+  std::optional<int64_t> draft_tp;      // draft_tensor_parallel_size
+  bool keeps_probabilities = false;     // draft_sample_method "probabilistic"
+  std::vector<std::string> unmodelled;  // keys that change memory and are only passed on
+  std::vector<std::string> unknown;     // keys that nobody here knows
+};
+
+// Where caches of requests come from or go to: --kv-transfer-config, read
+// (engine/vllm/kv_transfer.h).
+struct KvTransfer {
+  std::string text;  // as given, for the launch command
+  std::string connector;
+  Bytes buffer;         // kv_buffer_size
+  bool on_card = true;  // kv_buffer_device "cuda"
+};
+
 // What was asked for. A knob that is not set takes the engine's default for that version, card and
 // model; the plan lists those. Names are vLLM's long flags.
 struct EngineSettings {
@@ -53,6 +74,13 @@ struct EngineSettings {
   std::optional<std::string> attention_backend;   // "FLASH_ATTN_MLA", …
   bool numa_bind = false;
   std::optional<std::string> all2all_backend;  // "allgather_reducescatter", "deepep_…", …
+  std::optional<Speculation> speculation;
+  bool enable_lora = false;
+  std::optional<int64_t> max_loras;       // adapters on the card at once
+  std::optional<int64_t> max_lora_rank;   // the largest of any adapter
+  std::optional<std::string> lora_dtype;  // "auto", "float16", "bfloat16"
+  bool fully_sharded_loras = false;
+  std::optional<KvTransfer> kv_transfer;
 
   // Batches and graphs.
   std::optional<bool> enable_chunked_prefill;

@@ -22,6 +22,7 @@ struct ShardUse {
   bool last_stage = false;      // final norm or head
   bool every_stage = false;     // what every stage builds, towers aside
   bool tower = false;           // vision tower or projector
+  bool draft = false;           // multi-token-prediction layers
   bool outside_stack = false;   // any tensor that belongs to no decoder layer, loaded or not
 };
 

@@ -195,7 +195,8 @@ struct Plan {
   std::vector<LaunchPlan> launch;
 };
 
-// Loads nothing and prints nothing: arithmetic on a loaded model. Fails with kUsage for values no
+// Prints nothing, and loads nothing but a draft model that speculation names: arithmetic on a
+// loaded model. Fails with kUsage for values no
 // engine accepts and with kUnsupported for what this version does not model; an illegal layout and
 // one that does not fit are plans, not errors.
 Result<Plan> EvaluatePlan(const Model& model, const Catalog& catalog, const ConfigStore& store,

@@ -116,6 +116,15 @@ void AddEnvironment(const Context& c, bool explicit_partition, NodeCommand* comm
   command->env.insert(command->env.end(), s.env.begin(), s.env.end());
 }
 
+void AddLora(const EngineSettings& s, ArgumentList* args) {
+  if (!s.enable_lora) return;
+  args->Flag("--enable-lora");
+  if (s.max_loras) args->Flag("--max-loras", *s.max_loras);
+  if (s.max_lora_rank) args->Flag("--max-lora-rank", *s.max_lora_rank);
+  if (s.lora_dtype) args->Flag("--lora-dtype", *s.lora_dtype);
+  if (s.fully_sharded_loras) args->Flag("--fully-sharded-loras");
+}
+
 }  // namespace
 
 NodeCommand MakeCommand(const Context& c, const std::string& model, const NodeFacts& facts) {
@@ -178,6 +187,9 @@ NodeCommand MakeCommand(const Context& c, const std::string& model, const NodeFa
   if (s.language_model_only) args.Flag("--language-model-only");
   if (s.mm_encoder_tp_mode) args.Flag("--mm-encoder-tp-mode", *s.mm_encoder_tp_mode);
   if (s.load_format) args.Flag("--load-format", *s.load_format);
+  if (s.speculation) args.Flag("--speculative-config", s.speculation->text);
+  AddLora(s, &args);
+  if (s.kv_transfer) args.Flag("--kv-transfer-config", s.kv_transfer->text);
   AddOffload(c.settings, &args);
   if (s.numa_bind) {
     args.Flag("--numa-bind");

@@ -50,6 +50,8 @@ struct Resolved {
   GraphCounts graphs;                       // that are captured
 };
 
+struct Draft;  // engine/vllm/speculative.h
+
 struct Context {
   const Architecture* arch = nullptr;
   const TensorTable* table = nullptr;
@@ -61,6 +63,7 @@ struct Context {
   Resolved resolved;
   bool tp_spans_nodes = false;
   bool experts_span_nodes = false;
+  const Draft* draft = nullptr;  // what guesses tokens ahead with weights of its own; null: nothing
 };
 
 // Kimi-Linear and Kimi-K3 are one class in vLLM (vllm/models/kimi_k3): its paddings and its

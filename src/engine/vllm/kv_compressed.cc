@@ -64,6 +64,8 @@ std::vector<KvBucket> CollectCompressed(const Context& c) {
     Add(Spec(KvKind::kLatent, kCompressedBlock, Bytes(kToken) * latents), layer, &buckets);
     Add(Compressor(ratio, a.head_dim, in_flight), layer, &buckets);
   }
+  // MTP modules, on the last stage, keep a window alone (compress_ratios ends in zeros for them).
+  for (size_t i = 0; i < c.resolved.draft_layers.size(); ++i) Add(window, a.layers() - 1, &buckets);
   return buckets;
 }
 

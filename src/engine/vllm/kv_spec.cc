@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "engine/vllm/kv_compressed.h"
+#include "engine/vllm/speculative.h"
 
 namespace shardplan::vllm {
 namespace {
@@ -97,10 +98,22 @@ class Collector {
     for (const AttentionKind kind : c_.resolved.draft_layers) {
       AddLayer(kind, layers - 1, a_.indexer.heads > 0);
     }
+    if (c_.draft && c_.draft->of_its_own) AddDraftModel();
     return std::move(buckets_);
   }
 
  private:
+  // A draft model's layers have heads of their own.
+  void AddDraftModel() {
+    Context own = c_;
+    own.arch = &c_.draft->arch;
+    own.draft = nullptr;
+    const Collector of_draft(own, blocks_);
+    for (const AttentionKind kind : own.arch->attention) {
+      if (kind != AttentionKind::kNone) Add(of_draft.SpecOf(kind), a_.layers() - 1);
+    }
+  }
+
   void AddLayer(AttentionKind kind, int64_t layer, bool indexer) {
     if (kind == AttentionKind::kNone) return;
     if (indexer && kind == AttentionKind::kMla) Add(IndexerSpec(), layer);

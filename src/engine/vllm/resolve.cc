@@ -7,6 +7,7 @@
 #include "engine/vllm/context.h"
 #include "engine/vllm/resolve_cache.h"
 #include "engine/vllm/resolve_graphs.h"
+#include "engine/vllm/speculative.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/suggest.h"
 #include "shardplan/base/units.h"
@@ -106,6 +107,7 @@ Result<Resolved> ResolveSettings(const Context& c, std::vector<OptionValue>* def
   SHARDPLAN_RETURN_IF_ERROR(CheckRange("--max-num-seqs", s.max_num_seqs));
   SHARDPLAN_RETURN_IF_ERROR(CheckRange("--max-num-batched-tokens", s.max_num_batched_tokens));
   SHARDPLAN_RETURN_IF_ERROR(CheckRange("--num-gpu-blocks-override", s.num_gpu_blocks_override));
+  ResolveSpeculation(c, &r, findings);
 
   r.gpu_memory_utilization = s.gpu_memory_utilization.value_or(c.profile->gpu_memory_utilization);
   if (!(r.gpu_memory_utilization > 0 && r.gpu_memory_utilization <= 1)) {

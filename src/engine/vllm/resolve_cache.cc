@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "engine/vllm/kv_compressed.h"
+#include "engine/vllm/speculative.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/suggest.h"
 #include "shardplan/base/units.h"
@@ -252,7 +253,7 @@ Status ResolveStates(const Context& c, Resolved* r, std::vector<Finding>* findin
 int64_t ConcurrentBatches(const Context& c, bool v2_runner) {
   if (c.profile->windows_in_flight == WindowsInFlight::kOneBatch) return 1;
   const int64_t pp = c.sizes.pp;
-  if (!c.settings.async_scheduling.value_or(true)) return pp;
+  if (!c.settings.async_scheduling.value_or(true) || DraftsOnHost(c.settings)) return pp;
   if (v2_runner) return pp + 1;
   return pp == 1 ? 2 : pp;
 }
@@ -261,6 +262,7 @@ int64_t ConcurrentBatches(const Context& c, bool v2_runner) {
 
 bool UsesV2Runner(const Context& c) {
   if (c.settings.v2_model_runner) return *c.settings.v2_model_runner;  // VLLM_USE_V2_MODEL_RUNNER
+  if (DraftsOnHost(c.settings)) return false;
   static const std::set<std::string> listed = {
       "DeepseekV2ForCausalLM", "DeepseekV32ForCausalLM", "DeepseekV4ForCausalLM",
       "GlmMoeDsaForCausalLM",  "GraniteMoeForCausalLM",  "KimiK3ForConditionalGeneration",

@@ -28,6 +28,7 @@ struct ExtraBytes {
   Bytes bytes;
   std::string rule;
   std::string source;
+  Basis basis = Basis::kDerived;
 };
 
 // Buffers that vLLM registers beside the parameters: rotary caches, second copies, expert maps.

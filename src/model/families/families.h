@@ -29,6 +29,7 @@ Result<ModelSpec> BuildQwen3Vl(ConfigReader& config, const Assumptions& assumpti
 Result<ModelSpec> BuildDense(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildBailingMoe(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildDots1(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildEagle3(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildGemma(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildGemma4(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildGraniteMoe(ConfigReader& config, const Assumptions& assumptions);

@@ -140,7 +140,8 @@ void AddDraft(TableBuilder& t, const Architecture& a, const std::string& pattern
   t.AsDraft(true);
   t.In(LayersWhere(blocks, [&](int64_t i) { return i % length == 0; }));
   for (const char* norm : {"enorm", "hnorm"}) t.Norm(p + norm, norm, a.hidden);
-  t.Linear(p + "eh_proj", "eh_proj", Role::kDraft, Split::kReplicated, a.hidden, 2 * a.hidden);
+  // Gathered after a column-parallel product (models/nemotron_h_mtp.py).
+  t.Linear(p + "eh_proj", "eh_proj", Role::kDraft, Split::kColumn, a.hidden, 2 * a.hidden);
   InLayers(t, BlocksOf(all, '*'), [&] { AddAttention(t, p, a); });
   InLayers(t, BlocksOf(all, 'E'), [&] { AddMoe(t, p, a); });
   t.In(LayerSet::Range(0, blocks)).Norm(p + "norm", "norm", a.hidden);

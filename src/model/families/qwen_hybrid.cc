@@ -123,8 +123,9 @@ void AddHybridDraft(TableBuilder& t, TensorTable* table, const Architecture& a,
                     const HybridForm& form, int64_t layers) {
   if (layers == 0) return;
   t.At(Placement::kNotLoaded).AsDraft(true);
-  t.Linear("mtp.fc", "mtp.fc", Role::kDraft, Split::kReplicated, a.hidden, 2 * a.hidden)
-      .quantizable = false;
+  // Gathered after a column-parallel product (models/qwen3_next_mtp.py).
+  t.Linear("mtp.fc", "mtp.fc", Role::kDraft, Split::kColumn, a.hidden, 2 * a.hidden).quantizable =
+      false;
   const size_t before = table->rows.size();
   const std::string p = "mtp.layers.{B}.";
   AddAttention(t, p, a);

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "support/vllm_context.h"
 
 namespace shardplan {
@@ -25,6 +27,43 @@ vllm::NodeFacts Facts(int64_t node, int64_t nodes) {
   facts.gpus = 8;
   facts.numa_of_gpu = {0, 0, 0, 0, 1, 1, 1, 1};
   return facts;
+}
+
+TEST(VllmArguments, SpeculationIsPassedOnAsGiven) {
+  VllmContext c("deepseek-v3");
+  c.context.sizes.tp = 8;
+  Speculation s;
+  s.text = R"({"method": "deepseek_mtp", "num_speculative_tokens": 1})";
+  s.method = "mtp";
+  s.tokens = 1;
+  c.context.settings.speculation = s;
+  c.Resolve();
+  const std::vector<std::string> argv = vllm::MakeCommand(c.context, "m", Facts(0, 1)).argv;
+  const auto at = std::find(argv.begin(), argv.end(), "--speculative-config");
+  ASSERT_NE(at, argv.end());
+  EXPECT_EQ(*(at + 1), s.text);
+}
+
+TEST(VllmArguments, Adapters) {
+  VllmContext c("deepseek-v3");
+  c.context.sizes.tp = 8;
+  EngineSettings& s = c.context.settings;
+  s.max_loras = 4;
+  s.kv_transfer = KvTransfer{R"({"kv_connector": "x"})", "x", Bytes(), true};
+  c.Resolve();
+  const auto argv = [&] { return vllm::MakeCommand(c.context, "m", Facts(0, 1)).argv; };
+  EXPECT_THAT(argv(), Not(Contains("--max-loras")));
+  EXPECT_THAT(argv(), Contains("--kv-transfer-config"));
+  EXPECT_THAT(argv(), Contains(R"({"kv_connector": "x"})"));
+  s.enable_lora = s.fully_sharded_loras = true;
+  s.max_lora_rank = 32;
+  s.lora_dtype = "float16";
+  const std::vector<std::string> with = argv();
+  const auto at = std::find(with.begin(), with.end(), "--enable-lora");
+  ASSERT_GE(with.end() - at, 8);
+  EXPECT_THAT(std::vector<std::string>(at, at + 8),
+              ElementsAre("--enable-lora", "--max-loras", "4", "--max-lora-rank", "32",
+                          "--lora-dtype", "float16", "--fully-sharded-loras"));
 }
 
 TEST(VllmArguments, KimiK3OnTwoNodes) {

@@ -1,0 +1,167 @@
+#include "engine/vllm/speculative.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "shardplan/base/file.h"
+#include "shardplan/base/units.h"
+
+namespace shardplan::vllm {
+namespace {
+
+constexpr const char* kOption = "--speculative-config";
+
+Bytes Total(const std::vector<ExtraBytes>& extras) {
+  Bytes sum;
+  for (const ExtraBytes& extra : extras) sum += extra.bytes;
+  return sum;
+}
+
+// The drafter as if it were the model: one stage, no tower. Points into `c`.
+Context ContextOf(const Context& c) {
+  Context own = c;
+  own.arch = &c.draft->arch;
+  own.table = &c.draft->table;
+  own.draft = nullptr;
+  own.sizes.pp = 1;
+  own.stages = {{0, c.draft->arch.layers()}};
+  own.resolved.vision_on_device = own.resolved.vision_sharded = false;
+  return own;
+}
+
+// What stands once in the process, for the model and its drafter.
+bool IsShared(const ExtraBytes& extra, bool of_its_own) {
+  if (extra.name == "MLA backend workspace" || extra.name == "indexer.topk_indices_buffer") {
+    return true;
+  }
+  return extra.name == "rotary_emb.cos_sin_cache" && !of_its_own;
+}
+
+}  // namespace
+
+Bytes DraftOnRank::Resident() const {
+  return parameters + Total(buffers) + Total(post_load) + rounding;
+}
+
+bool DraftsOnHost(const EngineSettings& settings) {
+  static const std::set<std::string> on_device = {"mtp",    "eagle",     "eagle3", "draft_model",
+                                                  "dflash", "ngram_gpu", "dspark", ""};
+  return settings.speculation && !on_device.contains(settings.speculation->method);
+}
+
+std::vector<Finding> CheckDraft(const Context& c) {
+  std::vector<Finding> out;
+  if (!c.draft) return out;
+  const Context own = ContextOf(c);
+  for (const Indivisible& problem :
+       CheckSharding(c.draft->arch, c.draft->table, RulesFor(own, 0))) {
+    out.push_back({"speculative.sharding", Severity::kError, kOption,
+                   fmt::format("the drafter's {}: {} is not divisible by {}",
+                               Printable(problem.param), FormatCount(problem.dimension),
+                               FormatCount(problem.block > 0 ? problem.block : problem.divisor)),
+                   "another tensor parallel size, or another draft"});
+    break;  // one of a kind is enough: the others follow from the same size
+  }
+  return out;
+}
+
+void ResolveSpeculation(const Context& c, Resolved* r, std::vector<Finding>* findings) {
+  if (!c.settings.speculation) return;
+  const Speculation& s = *c.settings.speculation;
+  r->draft_tokens = s.tokens;
+  if (c.draft && !c.draft->of_its_own) {
+    for (const AttentionKind kind : c.draft->arch.attention) {
+      if (kind != AttentionKind::kNone) r->draft_layers.push_back(kind);
+    }
+  }
+  // As many as the draft's config says; suffix decoding takes its tree's depth.
+  if (s.tokens == 0 && s.method == "suffix") r->draft_tokens = 24;
+  if (s.tokens == 0 && s.method == "mtp" && c.draft) {
+    r->draft_tokens = c.draft->arch.mtp_layers;
+  }
+  if (r->draft_tokens == 0) {
+    findings->push_back({"speculative.tokens", Severity::kError, kOption,
+                         "num_speculative_tokens must be provided with speculative model unless "
+                         "the draft model config contains an n_predict parameter.",
+                         R"("num_speculative_tokens": 1)"});
+  }
+  if (s.draft_tp && *s.draft_tp != 1 && *s.draft_tp != c.sizes.tp) {
+    findings->push_back(
+        {"speculative.draft_tp", Severity::kError, kOption,
+         fmt::format("speculative_draft_tensor_parallel_size={} cannot be other value than 1 or "
+                     "target model tensor_parallel_size",
+                     *s.draft_tp),
+         fmt::format(R"("draft_tensor_parallel_size": {})", c.sizes.tp)});
+  }
+  for (const std::string& key : s.unmodelled) {
+    findings->push_back({"speculative.key_unmodelled", Severity::kNote, kOption,
+                         key + " is passed on; what it changes in the drafter's memory is not "
+                               "modelled",
+                         ""});
+  }
+  for (const std::string& key : s.unknown) {
+    findings->push_back({"speculative.key_unknown", Severity::kWarning, kOption,
+                         key + ": no such key is known here; it is passed on, and vLLM refuses "
+                               "keys that it does not know",
+                         ""});
+  }
+}
+
+DraftOnRank PlaceDraft(const Context& c, int64_t ep_rank) {
+  const Draft& draft = *c.draft;
+  const Context own = ContextOf(c);
+  DraftOnRank out;
+  out.layers = own.stages.front();
+  const ShardingRules rules = RulesFor(own, ep_rank);
+  out.weights = ComputeDeviceWeights(draft.arch, draft.table, rules);
+  out.parameters = out.weights.StageBytes(out.layers, true, true);
+  out.buffers = Buffers(own, out.layers, rules.local_experts);
+  out.post_load = PostLoad(own, out.layers, out.weights);
+  for (std::vector<ExtraBytes>* extras : {&out.buffers, &out.post_load}) {
+    std::erase_if(*extras,
+                  [&](const ExtraBytes& extra) { return IsShared(extra, draft.of_its_own); });
+    for (ExtraBytes& extra : *extras) extra.name = "drafter: " + extra.name;
+  }
+  out.rounding = AllocatorRounding(own, out.layers, out.weights);
+  return out;
+}
+
+std::vector<ExtraBytes> DrafterBuffers(const Context& c) {
+  std::vector<ExtraBytes> out;
+  if (!c.draft) return out;
+  const Architecture& a = c.draft->arch;
+  const int64_t tokens = c.resolved.max_num_batched_tokens;
+  const int64_t element = BitsOf(c.resolved.dtype) / 8;
+  const int64_t width = internal::CheckedMul(a.hidden, a.residual_streams);
+  out.push_back({"drafter: hidden states",
+                 Bytes(internal::CheckedMul(internal::CheckedMul(tokens, width), element)),
+                 fmt::format("{} batched tokens × {} × {} B", FormatCount(tokens), width, element),
+                 "vllm/v1/spec_decode/llm_base_proposer.py"});
+  if (c.settings.speculation && c.settings.speculation->keeps_probabilities) {
+    const int64_t rows = c.resolved.max_num_seqs * c.resolved.draft_tokens;
+    out.push_back(
+        {"drafter: logits of its guesses", Bytes(internal::CheckedMul(rows, a.vocabulary)) * 4,
+         fmt::format("{} requests × {} guesses × {} logits × 4 B", c.resolved.max_num_seqs,
+                     c.resolved.draft_tokens, FormatCount(a.vocabulary)),
+         "vllm/v1/worker/gpu/spec_decode/speculator.py"});
+  }
+  return out;
+}
+
+int64_t VerifiedRows(const Context& c) {
+  return std::min(internal::CheckedMul(c.resolved.max_num_seqs, 1 + c.resolved.draft_tokens),
+                  c.resolved.max_num_batched_tokens);
+}
+
+Range VerificationBeyond(const Context& c, Bytes counted) {
+  if (c.resolved.draft_tokens == 0) return {};
+  const Bytes copy = Bytes(internal::CheckedMul(VerifiedRows(c), c.arch->vocabulary)) * 4;
+  // Logits in 16 bits and one fp32 copy; probabilities beside them; sorted ones for top-k, top-p.
+  const auto beyond = [&](Bytes needed) { return needed > counted ? needed - counted : Bytes(); };
+  const Bytes half(copy.count() / 2);
+  return Range(beyond(copy + half), beyond(copy * 2 + half), beyond(copy * 4));
+}
+
+}  // namespace shardplan::vllm

@@ -1,0 +1,63 @@
+#include <gtest/gtest.h>
+
+#include "support/example_model.h"
+#include "support/tiny_families.h"
+
+namespace shardplan {
+namespace {
+
+using testing_support::Build;
+using testing_support::DenseConfig;
+using testing_support::With;
+
+const ModuleRow* Find(const ModelSpec& spec, const std::string& name) {
+  for (const ModuleRow& row : spec.table.rows) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+// The size of the published head for Llama-3.1-8B: 851,025,152 bytes of weights in 16 bits without
+// the word tables: 2 × (4096·(2·(32+8+8)·128 + 4096 + 3·14336 + 3·4096 + 32000) + 4·4096).
+TEST(Eagle3, AHeadOfLlama8B) {
+  const nlohmann::json config = With(DenseConfig("LlamaForCausalLM", 4096, 14336, 1, 32, 8, 128256),
+                                     {{"draft_vocab_size", 32000}});
+  const ModelSpec spec = Build(config);
+  EXPECT_EQ(spec.arch.family, "eagle3");
+  int64_t weights = 0;
+  for (const ModuleRow& row : spec.table.rows) {
+    if (row.name == "embed_tokens.weight" || row.name == "d2t" || row.name == "t2d") continue;
+    for (const StoredTensor& tensor : StoredTensors(row)) weights += tensor.parameters;
+  }
+  EXPECT_EQ(weights,
+            4096LL * (2 * (32 + 8 + 8) * 128 + 4096 + 3 * 14336 + 3 * 4096 + 32000) + 4 * 4096);
+}
+
+TEST(Eagle3, TheFirstLayerSeesTwiceTheWidth) {
+  const ModelSpec one = Build(DenseConfig("LlamaForCausalLMEagle3", 16, 24, 1, 4, 2, 130));
+  EXPECT_EQ(Find(one, "midlayer.self_attn.q_proj")->shape, (Shape{16, 32}));
+  EXPECT_EQ(Find(one, "lm_head.weight")->shape, (Shape{130, 16}));
+  EXPECT_EQ(Find(one, "fc")->shape, (Shape{16, 48}));
+  const ModelSpec two = Build(DenseConfig("Eagle3LlamaForCausalLM", 16, 24, 2, 4, 2, 130));
+  int first = 0;
+  for (const ModuleRow& row : two.table.rows) {
+    if (row.name != "layers.{L}.self_attn.q_proj") continue;
+    EXPECT_EQ(row.shape.dims[1], row.layers.Contains(0) ? 32 : 16);
+    ++first;
+  }
+  EXPECT_EQ(first, 2);
+}
+
+TEST(Eagle3, HeadsThatTakeTheLastHiddenStateAlone) {
+  nlohmann::json config = DenseConfig("LlamaForCausalLMEagle3", 16, 24, 1, 4, 2, 130);
+  config["eagle_config"] = {{"use_aux_hidden_state", false}};
+  EXPECT_EQ(Find(Build(config), "fc"), nullptr);
+}
+
+// Without a vocabulary of its own it is a plain Llama.
+TEST(Eagle3, LlamaStaysLlama) {
+  EXPECT_EQ(Build(DenseConfig("LlamaForCausalLM", 16, 24, 1, 4, 2, 130)).arch.family, "dense");
+}
+
+}  // namespace
+}  // namespace shardplan
