@@ -248,6 +248,8 @@ void AddBackends(OptionSet* o, Deployment* d) {
            });
   o->Text("--load-format", "NAME", "auto, safetensors, fastsafetensors …",
           [s](std::string text) { s->load_format = std::move(text); });
+  o->Value("--mm-ipc-gpu-memory-gb", "GIB", "Kept for video that is decoded on the card",
+           ReadDecimal([s](double value) { s->mm_ipc_gpu_memory_gb = value; }));
   o->Flag("--numa-bind", "Bind each rank to its card's NUMA node", [s] { s->numa_bind = true; });
   o->Repeated("--env", "NAME=VALUE", "An environment variable of the engine; repeated for more",
               [d](const std::string& text) { return ParseVariable(text, d); });

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/vllm/command.h"
+#include "engine/vllm/rule_book.h"
 #include "launch/serve_command.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/units.h"
@@ -85,6 +86,37 @@ class Applier {
       SHARDPLAN_RETURN_IF_ERROR(Flag(flag));
     }
     return Nodes(command);
+  }
+
+  // The version of the image, where the line names none.
+  Status Image(const std::string& tag) {
+    if (tag.empty()) return {};
+    const std::optional<vllm::Version> version = vllm::ParseVersion(tag);
+    Deployment& d = what_.deployment;
+    if (!version) {
+      d.findings.push_back({"command.image", Severity::kNote, "vllm-openai:" + tag,
+                            "names no version: planned as " +
+                                (d.engine_version.empty() ? "the newest" : d.engine_version),
+                            "--engine vllm@VERSION"});
+    } else if (!IsGiven("engine")) {
+      d.engine_version = tag.starts_with('v') ? tag.substr(1) : tag;
+    } else if (vllm::ParseVersion(d.engine_version) != version) {
+      d.findings.push_back({"command.image", Severity::kWarning, "vllm-openai:" + tag,
+                            "another version than --engine names: the line's is planned", ""});
+    }
+    return {};
+  }
+
+  // Options of the line that a field of an object of the command may have overwritten.
+  Status LineAgain() {
+    for (const char* name :
+         {"cudagraph-capture-sizes", "max-cudagraph-capture-size", "redundant-experts"}) {
+      const OptionSet::Known* const given = given_.Find(name);
+      const OptionSet::Known* const reader = readers_.set().Find(name);
+      if (given == nullptr || !given->given() || reader == nullptr) continue;
+      SHARDPLAN_RETURN_IF_ERROR(Read(*reader, given->option->results(), std::string("--") + name));
+    }
+    return {};
   }
 
   Status Model(const vllm::ParsedCommand& command) {
@@ -277,6 +309,8 @@ Status ApplyCommand(const std::string& text, const ConfigStore& store, const Opt
   Applier applier(table, given, what);
   SHARDPLAN_RETURN_IF_ERROR(applier.Environment(serve));
   SHARDPLAN_RETURN_IF_ERROR(applier.Flags(command));
+  SHARDPLAN_RETURN_IF_ERROR(applier.Image(serve.image_tag));
+  SHARDPLAN_RETURN_IF_ERROR(applier.LineAgain());
   return applier.Model(command);
 }
 

@@ -34,6 +34,17 @@ bool IsImage(const std::string& word) {
          name.starts_with("vllm-openai-");
 }
 
+// What stands behind the name of a vllm-openai image among the words before `end`.
+std::string ImageTag(const Words& words, size_t end) {
+  for (size_t i = 0; i < end; ++i) {
+    if (!IsImage(words[i].text)) continue;
+    const std::string name = BaseName(words[i].text.substr(0, words[i].text.find('@')));
+    const size_t colon = name.find(':');
+    return colon == std::string::npos ? "" : name.substr(colon + 1);
+  }
+  return "";
+}
+
 // Where MODEL and flags begin; nothing where these words start no server.
 std::optional<size_t> FindServe(const Words& words) {
   for (size_t i = 0; i + 1 < words.size(); ++i) {
@@ -114,6 +125,7 @@ Status Find(std::string_view text, int depth, ServeCommand* out, bool* found) {
     if (const auto begin = FindServe(words)) {
       if (*found) return Refuse("expected one command that serves, found two");
       TakeEnvironment(words, *begin, out);
+      out->image_tag = ImageTag(words, *begin);
       out->words.assign(words.begin() + static_cast<std::ptrdiff_t>(*begin), words.end());
       *found = true;
     } else if (const auto inner = InnerScript(words); inner && depth == 0) {

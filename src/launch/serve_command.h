@@ -16,6 +16,7 @@ namespace shardplan {
 struct ServeCommand {
   std::vector<std::pair<std::string, ShellWord>> env;  // in order; a later one replaces an earlier
   std::vector<ShellWord> words;                        // MODEL and flags
+  std::string image_tag;  // "v0.11.0" of vllm/vllm-openai:v0.11.0; empty: no image, or no tag
 };
 
 // Finds the one `vllm serve …` (or `python -m vllm.entrypoints.openai.api_server …`, or the

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "engine/vllm/command_findings.h"
 #include "engine/vllm/kv_cache.h"
 #include "engine/vllm/refusals.h"
 #include "plan/calibrate.h"
@@ -327,6 +328,21 @@ void FillHeader(const Environment& env, const Prepared& p, Plan* plan) {
   plan->findings.insert(plan->findings.end(), p.findings.begin(), p.findings.end());
 }
 
+// Flags that the version does not know, beyond those of a command that was read: these are told
+// already.
+void CheckLaunchFlags(const Environment& env, const Prepared& p, Plan* plan) {
+  if (!env.flags || plan->launch.empty()) return;
+  const std::string& asked = p.deployment.engine_version;
+  const std::string& version = asked.empty() ? env.profile.version : asked;
+  std::vector<std::string> argv = plan->launch.front().argv;
+  for (const GivenFlag& flag : p.deployment.settings.command_flags) {
+    std::erase(argv, flag.name);
+  }
+  for (Finding& finding : vllm::CheckLaunch(*env.flags, version, argv)) {
+    plan->findings.push_back(std::move(finding));
+  }
+}
+
 }  // namespace
 
 Result<Plan> Assemble(const Environment& env, const Deployment& deployment, bool brief) {
@@ -382,6 +398,7 @@ Result<Plan> Assemble(const Environment& env, const Deployment& deployment, bool
     plan.host = PlanHost(p, plan.ranks);
     plan.files = PlanFiles(p, model, plan.ranks);
     plan.launch = PlanLaunch(p, model);
+    CheckLaunchFlags(env, p, &plan);
   }
   SortFindings(plan.findings);
   return plan;

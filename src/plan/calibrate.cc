@@ -48,6 +48,7 @@ void Settle(const PredictedRun& run, Range difference, Entry* entry) {
   }
   const Bytes central = entry->bytes.central;
   entry->bytes = Plus(difference, central);
+  if (entry->bytes.central >= Bytes()) entry->bytes.low = std::max(entry->bytes.low, Bytes());
   entry->basis = Basis::kMeasured;
   entry->source = fmt::format("{}: {} to what is derived ({})", run.source,
                               Signed(difference.central), entry->source);
@@ -164,6 +165,7 @@ void Calibrate(const PredictedRun& run, const Prepared& p, int64_t stage, StageE
 
 std::vector<Finding> CalibrationNotes(const CalibrationTable& table, const Prepared& p) {
   std::vector<Finding> notes;
+  bool applied = false;
   for (const PredictedRun& run : table.runs) {
     const auto add = [&](bool used, std::string message) {
       notes.push_back({used ? "calibration.applied" : "calibration.not_applied",
@@ -200,6 +202,11 @@ std::vector<Finding> CalibrationNotes(const CalibrationTable& table, const Prepa
     term("baseline", run.baseline);
     term(terms.empty() ? "all that is not cache" : "all else that is not cache", run.rest);
     add(true, "measured beside what is derived for that run: " + terms);
+    applied = true;
+  }
+  // A file that teaches nothing is mostly one with a slip in it.
+  if (!applied) {
+    for (Finding& note : notes) note.severity = Severity::kWarning;
   }
   return notes;
 }

@@ -131,8 +131,41 @@ Status ReadCache(const Prepared& p, const vllm::KvLayout& layout, PredictedRun* 
   return {};
 }
 
+// A term that is told is no more than a few times what is derived.
+Status CheckTerm(const char* name, const std::optional<Range>& difference, Bytes derived) {
+  if (!difference || derived + difference->central <= 3 * derived + Bytes(4 * kGiB)) return {};
+  return Unlikely(fmt::format("it printed {} of {} where {} are derived",
+                              FormatGiB(derived + difference->central), name, FormatGiB(derived)));
+}
+
+Bytes GrowthOf(const StageEvaluation& of) {
+  return CentralOf(of, {Account::kCommunication, Account::kWorkspace}, true);
+}
+
+// What the sum leaves for the terms that are not told is not less than nothing.
+Status CheckRest(const PredictedRun& run, const StageEvaluation& of) {
+  if (!run.rest) return {};
+  Bytes untold;
+  if (!run.growth) untold += GrowthOf(of);
+  if (!run.activations) untold += of.activation.bytes.central;
+  if (!run.graphs) untold += of.graphs.reserved.central;
+  const Bytes left = untold + run.rest->central;
+  constexpr Bytes kPrinted(64 * kMiB);  // of several figures, each rounded
+  if (left >= -kPrinted) return {};
+  return Unlikely(
+      fmt::format("its figures contradict its cache: they leave {} for the rest", FormatGiB(left)));
+}
+
 Status CheckPlausible(const PredictedRun& run, const StageEvaluation& derived,
                       const std::optional<Range>& total) {
+  if (run.graphs && !derived.graphs.deducted) {
+    return Unlikely("it tells a reserve for graphs, and its options reserve nothing");
+  }
+  SHARDPLAN_RETURN_IF_ERROR(
+      CheckTerm("activations", run.activations, derived.activation.bytes.central));
+  SHARDPLAN_RETURN_IF_ERROR(CheckTerm("growth outside torch", run.growth, GrowthOf(derived)));
+  SHARDPLAN_RETURN_IF_ERROR(
+      CheckTerm("reserve for graphs", run.graphs, derived.graphs.reserved.central));
   if (run.weights && std::abs(run.weights->central.count()) > derived.resident.count() / 20) {
     return Unlikely(fmt::format("it printed {} of weights where {} are derived",
                                 FormatGiB(derived.resident + run.weights->central),
@@ -187,8 +220,7 @@ Status Predict(const Environment& env, const ConfigStore& store, PredictedRun* o
   const StageEvaluation& of = out->stages[out->reference];
   out->weights = Difference(run.weights, of.resident);
   out->activations = Difference(run.activation_peak, of.activation.bytes.central);
-  out->growth = Difference(run.non_torch_growth,
-                           CentralOf(of, {Account::kCommunication, Account::kWorkspace}, true));
+  out->growth = Difference(run.non_torch_growth, GrowthOf(of));
   out->graphs = Difference(run.graph_reserve, of.graphs.reserved.central);
   out->baseline = Difference(
       run.baseline,
@@ -210,7 +242,7 @@ Status Predict(const Environment& env, const ConfigStore& store, PredictedRun* o
     if (term) terms += term->central;
   }
   out->rest = *total + Range(-terms);
-  return {};
+  return CheckRest(*out, of);
 }
 
 }  // namespace

@@ -131,6 +131,10 @@ void PlaceOnNodes(const Environment& env, const Deployment& d, Prepared* out) {
 
 Status CheckOffload(const Deployment& d) {
   const EngineSettings& s = d.settings;
+  if (!(s.mm_ipc_gpu_memory_gb >= 0 && s.mm_ipc_gpu_memory_gb < 1e6)) {
+    return Fail(ErrorCode::kUsage, fmt::format("--mm-ipc-gpu-memory-gb {}", s.mm_ipc_gpu_memory_gb),
+                "expected GiB a card, zero or more");
+  }
   if (!(s.cpu_offload_gb >= 0 && s.cpu_offload_gb < 1e6)) {
     return Fail(ErrorCode::kUsage, fmt::format("--cpu-offload-gb {}", s.cpu_offload_gb),
                 "expected GiB a card, zero or more");
@@ -181,6 +185,8 @@ Result<std::shared_ptr<const Model>> LoadDraftModel(const Deployment& deployment
     return std::shared_ptr<const Model>();
   }
   if (!Exists(s->model)) {
+    // Layers of the model itself, as older documentation names them.
+    if (s->method == "mtp") return std::shared_ptr<const Model>();
     return Fail(ErrorCode::kUsage, "--speculative-config",
                 "model " + Printable(s->model) + ": no such directory or file here",
                 "a plan needs no more than the draft's config.json: download it and give its path");
@@ -207,13 +213,17 @@ Result<Environment> MakeEnvironment(const Model& model, const Catalog& catalog,
   SHARDPLAN_ASSIGN_OR_RETURN(env.gpu, catalog.FindGpu(deployment.gpu));
   SHARDPLAN_ASSIGN_OR_RETURN(env.profile,
                              vllm::LoadProfile(store, deployment.engine_version, &env.findings));
+  if (auto finding = vllm::CheckModelVersion(store, deployment.engine_version, model.arch.name)) {
+    env.findings.push_back(std::move(*finding));
+  }
   SHARDPLAN_ASSIGN_OR_RETURN(env.draft_model, LoadDraftModel(deployment));
   const EngineSettings& settings = deployment.settings;
+  SHARDPLAN_ASSIGN_OR_RETURN(vllm::FlagTable table, vllm::FlagTable::Load(store));
+  env.flags = std::make_shared<const vllm::FlagTable>(std::move(table));
   if (!settings.command_flags.empty() || !settings.env.empty()) {
-    SHARDPLAN_ASSIGN_OR_RETURN(const vllm::FlagTable table, vllm::FlagTable::Load(store));
     const std::string& version =
         deployment.engine_version.empty() ? env.profile.version : deployment.engine_version;
-    for (Finding& finding : vllm::CheckCommand(table, version, model.arch, settings)) {
+    for (Finding& finding : vllm::CheckCommand(*env.flags, version, model.arch, settings)) {
       env.findings.push_back(std::move(finding));
     }
   }

@@ -111,10 +111,15 @@ std::vector<Part> ActivationParts(const vllm::ActivationPeak& peak) {
   std::erase_if(parts, [](const Part& part) { return part.bytes == Bytes(); });
   for (const vllm::Phase& phase : peak.phases) {
     if (phase.name != peak.binding) continue;
-    parts.push_back({"phase " + phase.name,
-                     "the largest of the phases, " + phase.flag + " lowers it", phase.bytes});
+    for (const vllm::Phase::Term& term : phase.terms) {
+      parts.push_back({fmt::format("{}: {}", phase.name, term.name), term.rule, term.bytes});
+    }
   }
   return parts;
+}
+
+Bytes VideoReserve(const vllm::Context& c) {
+  return Gibibytes(c.settings.mm_ipc_gpu_memory_gb).ToBytes();
 }
 
 Bytes Total(const std::vector<vllm::ExtraBytes>& extras) {
@@ -243,6 +248,9 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
           fmt::format("{}: {}", buffer.name, buffer.rule));
     }
   }
+  add(Account::kWorkspace, true, Range(VideoReserve(c)), Basis::kExact,
+      "--mm-ipc-gpu-memory-gb: taken from the cache for decoded video "
+      "(gpu_worker.py:reserve_mm_ipc_gpu_memory)");
   const std::string graphs =
       fmt::format("{} piecewise and {} full graphs", e.graphs.piecewise, e.graphs.full);
   if (e.graphs.deducted) {
@@ -282,7 +290,7 @@ void SumUp(const Prepared& prepared, StageEvaluation* evaluation) {
   if (e.budget_is_settled) e.budget = Range(e.budget.central);
   if (c.settings.kv_cache_memory_bytes) {
     // Utilization is ignored: the engine takes what it needs and the cache that was asked for.
-    const Bytes kv = *c.settings.kv_cache_memory_bytes;
+    const Bytes kv = std::max(Bytes(), *c.settings.kv_cache_memory_bytes - VideoReserve(c));
     // At every end, so the remainder outside is the engine's, too.
     e.budget = Range(e.in_budget.high + kv, e.in_budget.central + kv, e.in_budget.low + kv);
     e.kv_available = Range(kv);

@@ -6,6 +6,7 @@
 
 #include "engine/vllm/activations.h"
 #include "engine/vllm/offload.h"
+#include "engine/vllm/outside_torch.h"
 #include "engine/vllm/weights.h"
 #include "plan/load_peak.h"
 #include "plan/prepare.h"

@@ -74,9 +74,12 @@ std::string ClosingLine(const std::vector<Variant>& variants, size_t width, bool
     const Plan& plan = variants[i].plan;
     if (plan.verdict != Verdict::kFits) continue;
     fitting.push_back(std::to_string(i + 1));
-    if (plan.kv && plan.kv->max_concurrency > most) {
+    if (!plan.kv) continue;
+    // The capacity is told of one engine.
+    const double requests = plan.kv->max_concurrency * static_cast<double>(plan.sizes.dp);
+    if (requests > most) {
       best = i;
-      most = plan.kv->max_concurrency;
+      most = requests;
     }
   }
   const size_t all = variants.size();
@@ -91,6 +94,8 @@ std::string ClosingLine(const std::vector<Variant>& variants, size_t width, bool
                         fitting.size() == 1 ? "fits" : "fit", fmt::join(fitting, ", "));
   if (most >= 0 && all > 1) {
     text += fmt::format("; most requests at once in {}: {}", best + 1, FormatTimes(most));
+    const int64_t engines = variants[best].plan.sizes.dp;
+    if (engines > 1) text += fmt::format(" on {} engines", engines);
   }
   std::string out = Wrap(text, width, 0, 2);
   if (color) {

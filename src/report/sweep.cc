@@ -180,6 +180,11 @@ std::string Reasons(const Sweep& sweep, size_t width) {
   return out;
 }
 
+// Of all engines of the deployment.
+double RequestsOf(const SweepCell& cell) {
+  return cell.kv->max_concurrency * static_cast<double>(cell.engines);
+}
+
 std::string ClosingLine(const Sweep& sweep, size_t width, bool color) {
   size_t fitting = 0;
   std::optional<size_t> best;
@@ -187,7 +192,7 @@ std::string ClosingLine(const Sweep& sweep, size_t width, bool color) {
     const SweepCell& cell = sweep.cells[i];
     if (cell.verdict != Verdict::kFits) continue;
     ++fitting;
-    if (!best || cell.kv->max_concurrency > sweep.cells[*best].kv->max_concurrency) best = i;
+    if (!best || RequestsOf(cell) > RequestsOf(sweep.cells[*best])) best = i;
   }
   const size_t all = sweep.cells.size();
   std::string text =
@@ -196,8 +201,10 @@ std::string ClosingLine(const Sweep& sweep, size_t width, bool color) {
           ? (all == 1 ? "the cell does not fit" : fmt::format("none of {} cells fits", all))
           : fmt::format("{} of {} cells {}", fitting, all, fitting == 1 ? "fits" : "fit");
   if (best && all > 1) {
+    const SweepCell& cell = sweep.cells[*best];
     text += fmt::format("; most requests at once at {}: {}", NameOf(sweep, *best),
-                        FormatTimes(sweep.cells[*best].kv->max_concurrency));
+                        FormatTimes(RequestsOf(cell)));
+    if (cell.engines > 1) text += fmt::format(" on {} engines", cell.engines);
   }
   std::string out = Wrap(text, width, 0, 2);
   if (color) {
@@ -245,6 +252,7 @@ Document ToDocument(const Sweep& sweep) {
 SweepCell MakeSweepCell(const Plan& plan) {
   SweepCell cell;
   cell.verdict = plan.verdict;
+  cell.engines = plan.sizes.dp;
   cell.unsure = plan.verdict == Verdict::kFits && plan.verdict_high != Verdict::kFits;
   if (plan.verdict != Verdict::kFits) {
     const auto error =

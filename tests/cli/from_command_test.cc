@@ -219,7 +219,7 @@ TEST(FromCommandTest, AFileOfFlags) {
   const Deployment& d = applied.what.deployment;
   EXPECT_EQ(d.sizes.tp, 8);
   EXPECT_EQ(d.settings.max_model_len, 65'536);
-  EXPECT_EQ(d.settings.enable_prefix_caching, false);
+  EXPECT_FALSE(d.settings.enable_prefix_caching.has_value());  // the engine drops false ones
   EXPECT_EQ(d.settings.served_model, "x");
   EXPECT_THAT(Apply("vllm serve x --config /nowhere.yaml").error,
               HasSubstr("--from-command /nowhere.yaml: "));
@@ -346,6 +346,11 @@ TEST(FromCommandTest, TheCatalogueOfTheLineIsUsed) {
   const std::string line = "plan --gpu a10-24 --from-command 'vllm serve tiny-dense --my-flag 1'";
   EXPECT_EQ(RunProgram(line + " --configs " + dir.path()).code, 0);
   EXPECT_EQ(RunProgram(line).code, 2);
+}
+
+TEST(FromCommandTest, AnImageTellsTheVersion) {
+  const std::string run = "docker run --gpus all vllm/vllm-openai:v0.11.0 --model x -tp 8";
+  EXPECT_EQ(Apply(run).what.deployment.engine_version, "0.11.0");
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ TEST(PredictRuns, RunsOfSomethingElseAreNotApplied) {
     EXPECT_EQ(plan.kv->num_blocks, plain.kv->num_blocks);
     const Finding* finding = FindFinding(plan, "calibration.not_applied");
     if (!finding) return "";
-    EXPECT_EQ(finding->severity, Severity::kNote);
+    EXPECT_EQ(finding->severity, Severity::kWarning);  // the file teaches nothing
     EXPECT_EQ(finding->subject, "runs.yaml, run 1");
     return finding->message;
   };
@@ -86,6 +86,29 @@ TEST(PredictRuns, PatchesAndArchitecturesMatch) {
 }
 
 // Figures that cannot be this model's are told, and leave the plan as it was.
+TEST(PredictRuns, FiguresThatContradictEachOther) {
+  const auto refused = [](void (*change)(CalibrationRun*)) {
+    CalibrationRun run = testing_support::RunOf(testing_support::kPublished[0]);
+    run.stage = 0;
+    change(&run);
+    const Plan plan = testing_support::PlanWith(
+        testing_support::DeploymentOf(testing_support::kPublished[0]), run);
+    const Finding* finding = FindFinding(plan, "calibration.not_applied");
+    return finding ? finding->message : "applied";
+  };
+  EXPECT_THAT(refused([](CalibrationRun* run) { run->graph_reserve = Range(Bytes(6 * kGiB)); }),
+              testing::HasSubstr("its options reserve nothing"));
+  EXPECT_THAT(refused([](CalibrationRun* run) { run->activation_peak = Range(Bytes(40 * kGiB)); }),
+              testing::HasSubstr("40.000 GiB of activations where"));
+  EXPECT_THAT(refused([](CalibrationRun* run) { run->non_torch_growth = Range(Bytes(80 * kGiB)); }),
+              testing::HasSubstr("of growth outside torch where"));
+  EXPECT_THAT(refused([](CalibrationRun* run) {
+                run->activation_peak = Range(Bytes(8 * kGiB));
+                run->non_torch_growth = Range(Bytes(4 * kGiB));
+              }),
+              testing::HasSubstr("its figures contradict its cache"));
+}
+
 TEST(PredictRuns, FiguresThatCannotBe) {
   const Plan plain = Evaluate(K3(), PublishedKimiK3());
   const auto warning = [&](const CalibrationRun& run) -> std::string {

@@ -150,5 +150,20 @@ TEST_F(StageTest, LoadingPeaksAboveWhatStays) {
   EXPECT_LT(e.load_peak.central, e.resident + Bytes(6 * kGiB));
 }
 
+TEST(Stage, VideoTakesItsShareOfTheCache) {
+  Deployment d;
+  d.gpu = "h200-141";
+  d.sizes.tp = 8;
+  d.settings.max_model_len = 8192;
+  const Model& model = testing_support::ExampleFromConfig("deepseek-v3");
+  const Plan without = testing_support::Evaluate(model, d);
+  d.settings.mm_ipc_gpu_memory_gb = 2;
+  const Plan with = testing_support::Evaluate(model, d);
+  EXPECT_EQ(without.ranks[0].kv_available.central - with.ranks[0].kv_available.central,
+            Bytes(2 * kGiB));
+  d.settings.kv_cache_memory_bytes = Bytes(10 * kGiB);
+  EXPECT_EQ(testing_support::Evaluate(model, d).ranks[0].kv_available.central, Bytes(8 * kGiB));
+}
+
 }  // namespace
 }  // namespace shardplan

@@ -181,5 +181,24 @@ TEST(SweepJsonTest, FollowsTheContract) {
   EXPECT_THAT(RenderSweepYaml(Matrix()), HasSubstr("max-model-len: 32768\n"));
 }
 
+// Two engines of 3 requests hold more than one of 5.
+TEST(SweepTableTest, TheMostRequestsAreThoseOfAllEngines) {
+  Sweep sweep;
+  sweep.title = "t";
+  sweep.axes = {{"dp", {{"1", int64_t{1}}, {"2", int64_t{2}}}}};
+  for (const int64_t engines : {1, 2}) {
+    SweepCell cell;
+    cell.verdict = Verdict::kFits;
+    cell.engines = engines;
+    cell.kv.emplace();
+    cell.kv->max_concurrency = engines == 1 ? 5 : 3;
+    cell.headroom = Bytes();
+    sweep.cells.push_back(cell);
+  }
+  EXPECT_NE(RenderSweepTable(sweep, TableOptions()).find("at dp=2: 6.00× on 2 engines"),
+            std::string::npos)
+      << RenderSweepTable(sweep, TableOptions());
+}
+
 }  // namespace
 }  // namespace shardplan

@@ -29,6 +29,7 @@ struct SweepCell {
   bool unsure = false;            // fits, but not where every uncertain entry is at its dear end
   std::optional<KvPlan> kv;       // nothing where illegal
   std::optional<Bytes> headroom;  // the least over the ranks; nothing where illegal
+  int64_t engines = 1;            // data-parallel ones: each has the capacity of `kv`
   std::string reason;             // why it does not fit or is illegal; empty where it fits
 };
 

@@ -1,7 +1,10 @@
 #include "engine/vllm/activations.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "engine/vllm/all2all.h"
 #include "engine/vllm/sparse_attention.h"
@@ -42,10 +45,17 @@ class PeakModel {
     const Bytes fixed = peak.blas_workspace + peak.pipeline_inputs + peak.residual_bank +
                         peak.encoder_outputs + peak.input_embeddings;
 
-    if (EncoderPhase() > 0) Add("encoder", EncoderPhase(), "--language-model-only");
+    if (EncoderPhase() > 0) {
+      Add("encoder", "--language-model-only",
+          {{"encoded items",
+            fmt::format("{} tokens of {} patches, heads {}", EncoderTokens(),
+                        a_.vision.patches_per_token, r_.vision_sharded ? "sliced" : "whole"),
+            EncoderPhase()}});
+    }
     AddDense();
     AddMoe(&peak);
-    Add("attention", residual_ + outer_ + Attention() + workspace_, "--max-num-batched-tokens");
+    Add("attention", kForward,
+        Stream({{"projections and output", AttentionRule(), Attention()}, HeldWorkspace()}));
     const bool last = stage_index_ + 1 == c_.sizes.pp;
     const SamplerUnits units = last ? Sampler() : SamplerUnits{};
     const int64_t logits_row = 4 * s_ * a_.vocabulary;
@@ -54,9 +64,23 @@ class PeakModel {
       return keep + static_cast<int64_t>(std::llround(n * static_cast<double>(logits_row)));
     };
     if (last) {
-      Add("sampler", sampler(units.central), "--max-num-seqs");
-      Add("logits", keep + logits_row / 2 + (tp_ > 1 ? 2 * s_ * a_.vocabulary / tp_ : 0),
-          "--max-num-seqs");
+      const Term hidden{"hidden states of the batch", Rows(t_, a_.hidden), h_};
+      const Term chosen{"those of the sampled rows, twice", "2 × " + Rows(s_, a_.hidden),
+                        4 * s_ * a_.hidden};
+      Add("sampler", kSampling,
+          {hidden,
+           chosen,
+           {"logits and what the dummy sampler makes of them",
+            fmt::format("{:.4g} × {} rows × {} × 4 B", units.central, s_, a_.vocabulary),
+            sampler(units.central) - keep},
+           HeldWorkspace()});
+      Add("logits", kSampling,
+          {hidden,
+           chosen,
+           {"logits", Rows(s_, a_.vocabulary), logits_row / 2},
+           {"the rank's slice of them", Rows(s_, a_.vocabulary) + fmt::format(" ÷ {}", tp_),
+            tp_ > 1 ? 2 * s_ * a_.vocabulary / tp_ : 0},
+           HeldWorkspace()});
     }
 
     int64_t forward = 0;
@@ -95,8 +119,54 @@ class PeakModel {
     double high = 0;
   };
 
-  void Add(std::string name, int64_t bytes, std::string flag) {
-    phases_.push_back({std::move(name), Bytes(bytes), std::move(flag)});
+  static constexpr const char* kForward = "--max-num-batched-tokens";
+  static constexpr const char* kSampling = "--max-num-seqs";
+
+  struct Term {
+    std::string name;
+    std::string rule;
+    int64_t bytes = 0;
+  };
+
+  void Add(std::string name, std::string flag, const std::vector<Term>& terms) {
+    Phase phase{std::move(name), Bytes(), std::move(flag), {}};
+    for (const Term& term : terms) {
+      if (term.bytes == 0) continue;
+      phase.bytes += Bytes(term.bytes);
+      phase.terms.push_back({term.name, term.rule, Bytes(term.bytes)});
+    }
+    phases_.push_back(std::move(phase));
+  }
+
+  // bf16 rows.
+  static std::string Rows(int64_t rows, int64_t width) {
+    return fmt::format("{} × {} × 2 B", rows, width);
+  }
+
+  // What every forward phase has, before its own terms.
+  std::vector<Term> Stream(std::vector<Term> own) const {
+    const std::string rows = Rows(t_, a_.hidden);
+    std::vector<Term> terms = {
+        {"residual stream", fmt::format("{} × {}", residual_ / std::max<int64_t>(h_, 1), rows),
+         residual_},
+        {"the caller's last output",
+         fmt::format("{} × {}", outer_ / std::max<int64_t>(h_, 1), rows), outer_}};
+    terms.insert(terms.end(), std::make_move_iterator(own.begin()),
+                 std::make_move_iterator(own.end()));
+    return terms;
+  }
+
+  Term HeldWorkspace() const {
+    return {"workspace that is never released", "the largest of all phases", workspace_};
+  }
+
+  std::string AttentionRule() const {
+    if (a_.has_kind(AttentionKind::kMla)) {
+      return fmt::format("{} tokens, {} heads a rank, latents {} and {}", t_, a_.heads / tp_,
+                         a_.mla.q_lora_rank, a_.mla.latent_width());
+    }
+    return fmt::format("{} tokens, {} heads and {} KV heads of {} a rank", t_, a_.heads / tp_,
+                       std::max<int64_t>(1, a_.kv_heads / tp_), a_.head_dim);
   }
 
   // A layer that starts a new attention-residual block while the model's loop holds the old sum.
@@ -159,7 +229,11 @@ class PeakModel {
     const bool fp8 = a_.quantization == "fp8" && c_.gpu->capability >= 89;
     const int64_t gate_up = 6 * t_ * local + (r_.compiled ? 0 : h_);
     const int64_t down = t_ * local * (fp8 ? 3 : 2) + h_ * (tp_ > 1 ? 2 : 1);
-    Add("dense_mlp", residual_ + outer_ + std::max(gate_up, down), "--max-num-batched-tokens");
+    Add("dense_mlp", kForward,
+        Stream({{"gate, up and down",
+                 gate_up >= down ? "3 × " + Rows(t_, local) + (r_.compiled ? "" : " + the input")
+                                 : Rows(t_, local) + " and the outputs",
+                 std::max(gate_up, down)}}));
   }
 
   int64_t Attention() const {
@@ -239,7 +313,8 @@ class PeakModel {
     const bool batched = TakesBatches(r_.all2all_backend, c_.sizes);
     if (batched) {
       // Every local expert has room for a whole batch of every rank.
-      ws = rules.local_experts * t_ * c_.sizes.expert_ranks() * (std::max(n, k) + n) * 2;
+      ws = rules.local_experts * BatchedTokens(c_) * c_.sizes.expert_ranks() *
+           (std::max(n, k) + n) * 2;
     }
     peak->moe_workspace = Bytes(ws);
     // The workspace manager never shrinks: it lies under every later phase
@@ -259,10 +334,27 @@ class PeakModel {
     const int64_t act = ActivationSize();
     const bool quantizes = act < 64 && triton_like && !HasTritonKernels();
     const int64_t quant = quantizes ? (tokens * k + tokens * a_.moe.top_k * n) * act / 32 : 0;
-    const int64_t body = h_ + latent + router + shared + routed_out + beside;
-    Add("moe", residual_ + outer_ + body + quant + held, "--max-num-batched-tokens");
-    Add("moe_combine", residual_ + outer_ + body + latent + (tp_ > 1 ? h_ : 0) + workspace_,
-        "--max-num-batched-tokens");
+    const std::string rows = Rows(t_, a_.hidden);
+    std::vector<Term> body = {
+        {"input", rows, h_},
+        {"latent input", Rows(t_, k), latent},
+        {"router", fmt::format("{} × ({} × 4 + {} × 12) B", t_, a_.moe.experts, a_.moe.top_k),
+         router},
+        {"output of shared experts", rows, shared},
+        {"output of the dense MLP", rows, beside},
+        {"output of routed experts", Rows(t_, k), routed_out}};
+    std::vector<Term> running = body;
+    running.push_back(
+        {"quantized inputs",
+         fmt::format("{} × ({} + {} × {}) × {}/32 B", tokens, k, a_.moe.top_k, n, act), quant});
+    running.push_back(
+        {"workspace of " + backend,
+         fmt::format("{} tokens × {} experts, {} and {} wide", tokens, a_.moe.top_k, k, n), held});
+    Add("moe", kForward, Stream(std::move(running)));
+    body.push_back({"latent after its norm", Rows(t_, k), latent});
+    body.push_back({"all-reduce result", rows, tp_ > 1 ? h_ : 0});
+    body.push_back(HeldWorkspace());
+    Add("moe_combine", kForward, Stream(std::move(body)));
   }
 
   // Peak of the dummy sampler in copies of the fp32 logits, the bf16 ones included. The V2 runner's
@@ -301,70 +393,6 @@ class PeakModel {
 
 ActivationPeak ComputeActivations(const Context& context, int64_t stage) {
   return PeakModel(context, stage).Compute();
-}
-
-OutsideTorch ComputeOutsideTorch(const Context& c) {
-  const Profile& p = *c.profile;
-  OutsideTorch out;
-  out.library = p.library_modules.At(1);
-  out.library_source = "library modules and cuBLAS: " + p.library_modules.source;
-  const bool is_10x = c.gpu->capability >= 100 && c.gpu->capability < 120;
-  if (c.resolved.moe_backend == "flashinfer_trtllm" && is_10x) {
-    out.library += p.trtllm_moe_runtime.At(1);
-    out.library_source += "; TRT-LLM MoE runtime: " + p.trtllm_moe_runtime.source;
-  }
-  const int64_t tp = c.sizes.tp;
-  if (tp == 1) return out;
-  const bool hopper = c.gpu->capability >= 90;
-  const MemoryConstant& nccl = !hopper ? p.nccl_growth_older
-                               : c.settings.disable_custom_all_reduce && tp >= 4
-                                   ? p.nccl_without_custom_all_reduce
-                                   : p.nccl_growth_hopper;
-  out.communication = nccl.At(tp);
-  out.communication_source = "NCCL connection buffers: " + nccl.source;
-  if (c.tp_spans_nodes) {
-    out.communication.high += Gibibytes(p.nccl_across_nodes_high).ToBytes();
-  }
-  // All-reduce fusion keeps four buffers a rank of one capped message
-  // (compilation/passes/fusion/allreduce_rms_fusion.py; the factor is assumed).
-  int64_t cap = 0;  // in KiB
-  if (c.gpu->capability == 90) cap = tp == 2 ? 65536 : tp == 4 ? 2048 : tp == 8 ? 512 : 0;
-  if (is_10x) cap = tp == 2 ? 65536 : tp == 4 ? 32768 : tp == 8 ? 1024 : 0;
-  if (cap > 0 && c.resolved.compiled && p.allreduce_fusion) {
-    const int64_t row = 2 * c.arch->hidden;
-    const int64_t tokens = std::min(cap * kKiB / row, c.resolved.max_num_batched_tokens);
-    const Bytes fusion(4 * tp * tokens * row);
-    out.communication += Range(Bytes(), fusion, fusion);
-  }
-  return out;
-}
-
-GraphReserve ComputeGraphReserve(const Context& c, int64_t stage) {
-  GraphReserve reserve;
-  const Resolved& r = c.resolved;
-  if (r.capture_sizes.empty()) return reserve;
-  reserve.piecewise = r.graphs.piecewise;
-  reserve.full = r.graphs.full;
-  // Bytes of one captured graph, fitted on public logs: 0.18 MiB a layer on one GPU, 6 MiB and
-  // 0.17 MiB a layer on several.
-  const int64_t layers = c.stages[static_cast<size_t>(stage)].count;
-  const int64_t one =
-      c.sizes.tp == 1 ? layers * 18 * kMiB / 100 : 6 * kMiB + layers * 17 * kMiB / 100;
-  const int64_t all = one * (reserve.piecewise + reserve.full);
-  reserve.pool = Range(Bytes(all / 2), Bytes(all), Bytes(all * 3 / 2));
-  // The second runner's estimate came late; the first one's could be asked for before it was the
-  // default, and can be switched off.
-  const bool has_one = c.profile->graph_estimate == GraphEstimate::kAlways || !r.v2_runner;
-  const bool by_default = c.profile->graph_estimate != GraphEstimate::kNever;
-  if (!has_one || !c.settings.estimate_graphs.value_or(by_default)) return reserve;
-  reserve.deducted = true;
-  reserve.reserved = reserve.pool;
-  if (r.v2_runner) {
-    // The late estimator keeps the segments of its throwaway pool.
-    const Range base = c.profile->graph_estimate_base.At(1);
-    reserve.reserved = base + Range(Bytes(all * 3 / 10), Bytes(all), Bytes(all));
-  }
-  return reserve;
 }
 
 }  // namespace shardplan::vllm

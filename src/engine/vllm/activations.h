@@ -12,9 +12,16 @@ namespace shardplan::vllm {
 
 // One phase of the profile run and what it has live at once. Phases do not add: the largest binds.
 struct Phase {
-  std::string name;  // "moe_combine"
-  Bytes bytes;       // without the fixed pieces
-  std::string flag;  // the option that makes it smaller
+  // A tensor, or several of one kind.
+  struct Term {
+    std::string name;  // "all-reduce result"
+    std::string rule;  // its arithmetic, in numbers
+    Bytes bytes;
+  };
+  std::string name;         // "moe_combine"
+  Bytes bytes;              // without the fixed pieces: the sum of the terms
+  std::string flag;         // the option that makes it smaller
+  std::vector<Term> terms;  // none of zero bytes
 };
 
 struct ActivationPeak {
@@ -33,25 +40,6 @@ struct ActivationPeak {
 // derived from vLLM's source (main, August 2026: gpu_worker.py, fused_moe/modular_kernel.py,
 // v1/sample) and agree with public start-up logs to a median of 3 %.
 ActivationPeak ComputeActivations(const Context& context, int64_t stage);
-
-// What grows outside torch between the baseline and the end of the profile run.
-struct OutsideTorch {
-  Range library;        // modules, cuBLAS, kernel libraries' own workspaces
-  Range communication;  // connection buffers and lazily made communicators
-  std::string library_source;
-  std::string communication_source;
-};
-OutsideTorch ComputeOutsideTorch(const Context& context);
-
-// What the engine sets aside for CUDA graphs on a stage: zero with --enforce-eager.
-struct GraphReserve {
-  bool deducted = false;  // by this version and runner, or as VLLM_MEMORY_PROFILER_… says
-  Range reserved;         // deducted from the budget; zero where it is not
-  Range pool;             // what the captured graphs really hold
-  int64_t piecewise = 0;
-  int64_t full = 0;
-};
-GraphReserve ComputeGraphReserve(const Context& context, int64_t stage);
 
 }  // namespace shardplan::vllm
 

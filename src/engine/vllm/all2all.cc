@@ -63,6 +63,12 @@ bool TakesBatches(std::string_view backend, const ParallelSizes& sizes) {
   return UsesAll2All(sizes) && (backend == "deepep_low_latency" || backend == "nixl_ep");
 }
 
+int64_t BatchedTokens(const Context& c) {
+  const int64_t chunk = c.profile->moe_dp_chunk_tokens;
+  const int64_t tokens = c.resolved.max_num_batched_tokens;
+  return chunk > 0 ? std::min(chunk, tokens) : tokens;
+}
+
 bool SplitsSequences(std::string_view backend) {
   return !backend.starts_with("flashinfer") && backend != "pplx" && backend != "deepep_v2";
 }
@@ -86,8 +92,8 @@ All2AllBuffers MakeAll2AllBuffers(const Context& c) {
       "(vllm/distributed/device_communicators/all2all.py)";
   if (backend == "deepep_low_latency") {
     const ShardingRules rules = RulesFor(c, 0);
-    buffers.network = LowLatencyBuffer(c.resolved.max_num_batched_tokens, rules.expert_width,
-                                       c.arch->moe.experts, rules.local_experts);
+    buffers.network = LowLatencyBuffer(BatchedTokens(c), rules.expert_width, c.arch->moe.experts,
+                                       rules.local_experts);
     buffers.source += ", messages of a batch to every expert (DeepEP csrc/config.hpp)";
   } else if (c.experts_span_nodes) {
     buffers.network = kDeepEpBuffer;

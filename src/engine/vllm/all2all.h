@@ -31,6 +31,9 @@ bool TakesBatches(std::string_view backend, const ParallelSizes& sizes);
 // with it. Source: vllm/config/parallel.py:use_sequence_parallel_moe (d29f7f5c).
 bool SplitsSequences(std::string_view backend);
 
+// Tokens of a rank's batch that such kernels take at once.
+int64_t BatchedTokens(const Context& context);
+
 // The width of routed experts as the kernels of `backend` take it: DeepEP moves rows of a multiple
 // of 512 bytes, its low-latency kernels those of a few sizes. Wider than all of them stays as it
 // is. Source: fused_moe/prepare_finalize/deepep_{ht,ll}.py (d29f7f5c).

@@ -191,6 +191,7 @@ NodeCommand MakeCommand(const Context& c, const std::string& model, const NodeFa
   AddLora(s, &args);
   if (s.kv_transfer) args.Flag("--kv-transfer-config", s.kv_transfer->text);
   AddOffload(c.settings, &args);
+  if (s.mm_ipc_gpu_memory_gb > 0) args.Flag("--mm-ipc-gpu-memory-gb", s.mm_ipc_gpu_memory_gb);
   if (s.numa_bind) {
     args.Flag("--numa-bind");
     args.FlagList("--numa-bind-nodes", facts.numa_of_gpu);

@@ -99,4 +99,19 @@ std::vector<Finding> CheckCommand(const FlagTable& table, std::string_view versi
   return findings;
 }
 
+std::vector<Finding> CheckLaunch(const FlagTable& table, std::string_view version,
+                                 const std::vector<std::string>& argv) {
+  std::string missing;
+  for (const std::string& word : argv) {
+    if (!word.starts_with("--")) continue;
+    const FlagRow* const row = table.Find(word.starts_with("--no-") ? "--" + word.substr(5) : word);
+    if (row == nullptr || row->since.empty() || !IsOlder(version, row->since)) continue;
+    missing += fmt::format("{}{} ({})", missing.empty() ? "" : ", ", word, row->since);
+  }
+  if (missing.empty()) return {};
+  return {{"launch.flag_too_new", Severity::kWarning, fmt::format("vLLM {}", Printable(version)),
+           "does not have flags of the launch command yet, which came with: " + missing,
+           "plan a later version, or start it in another way"}};
+}
+
 }  // namespace shardplan::vllm

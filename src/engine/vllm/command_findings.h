@@ -2,6 +2,7 @@
 #ifndef SHARDPLAN_ENGINE_VLLM_COMMAND_FINDINGS_H_
 #define SHARDPLAN_ENGINE_VLLM_COMMAND_FINDINGS_H_
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,11 @@ namespace shardplan::vllm {
 //   environment.not_modelled  (warning) the same of a variable
 std::vector<Finding> CheckCommand(const FlagTable& table, std::string_view version,
                                   const Architecture& arch, const EngineSettings& settings);
+
+// Flags of a launch command that the version does not have: launch.flag_too_new (warning), one for
+// all of them. `argv` is the command's.
+std::vector<Finding> CheckLaunch(const FlagTable& table, std::string_view version,
+                                 const std::vector<std::string>& argv);
 
 }  // namespace shardplan::vllm
 

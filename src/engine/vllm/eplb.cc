@@ -69,9 +69,9 @@ std::vector<Finding> CheckEplb(const Context& c) {
     return findings;
   }
   if (s.redundant_experts < 0 || s.redundant_experts > kMostExperts) {
-    refuse(fmt::format("{} redundant experts are none, or more than any layout holds",
-                       s.redundant_experts),
-           "a few for each rank");
+    refuse(
+        fmt::format("{} redundant experts: expected at most {}", s.redundant_experts, kMostExperts),
+        "a few for each rank");
     return findings;
   }
   const int64_t ep = c.sizes.ep();

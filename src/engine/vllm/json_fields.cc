@@ -92,7 +92,9 @@ Result<Json> FromYaml(const YAML::Node& node, int depth) {
   if (!node.IsScalar()) return Json();
   const bool quoted = node.Tag() == "!";
   bool truth = false;
-  if (!quoted && YAML::convert<bool>::decode(node, truth)) return Json(truth);
+  // PyYAML, which the engine uses, takes neither "y" nor "n" for one.
+  const bool letter = node.Scalar().size() == 1;
+  if (!quoted && !letter && YAML::convert<bool>::decode(node, truth)) return Json(truth);
   if (!quoted) {
     const Json number = Json::parse(node.Scalar(), nullptr, false);
     if (number.is_number()) return number;
@@ -104,7 +106,8 @@ Result<Json> FromYaml(const YAML::Node& node, int depth) {
 Status AddKey(const std::string& key, const YAML::Node& node, std::vector<std::string>* words) {
   SHARDPLAN_ASSIGN_OR_RETURN(const Json value, FromYaml(node, 0));
   if (value.is_boolean()) {
-    words->push_back((value.get<bool>() ? "--" : "--no-") + key);
+    // A false one is left out, not negated (vllm/utils/argparse_utils.py:load_config_file).
+    if (value.get<bool>()) words->push_back("--" + key);
     return {};
   }
   if (value.is_array() && value.empty()) return {};

@@ -167,6 +167,7 @@ void ReadRules(FieldReader& r, Profile* p) {
                          {"triton", SamplerPath::kTriton}},
                         &p->sampler);
   r.Rule("moe_chunk_tokens", &p->moe_chunk_tokens);
+  r.Rule("moe_dp_chunk_tokens", &p->moe_dp_chunk_tokens);
   r.Choice<ModularMoe>("modular_moe",
                        {{"none", ModularMoe::kNone},
                         {"all_but_wna16", ModularMoe::kAllButWna16},
@@ -283,6 +284,23 @@ int64_t Profile::CountOf(Evidence evidence) const {
 std::vector<std::string> ProfileVersions(const ConfigStore& store) {
   const Result<RuleBook> book = RuleBook::Load(store);
   return book ? VersionsIn(store, *book) : std::vector<std::string>();
+}
+
+std::optional<Finding> CheckModelVersion(const ConfigStore& store, std::string_view version,
+                                         const std::string& architecture) {
+  const Result<RuleBook> book = RuleBook::Load(store);
+  if (!book) return std::nullopt;  // LoadProfile says why
+  const std::optional<RuleBook::Entry> first = book->FirstWith(architecture);
+  if (!first) return std::nullopt;
+  const std::optional<Version> since = ParseVersion(first->since);
+  const std::optional<Version> asked =
+      ParseVersion(version.empty() ? std::string_view(VersionsIn(store, *book).back()) : version);
+  if (!since || !asked || *asked >= *since) return std::nullopt;
+  return Finding{
+      "engine.model_too_new", Severity::kWarning, architecture,
+      fmt::format("vLLM has this model from {} on ({}); {} would not start it", first->since,
+                  first->node["source"].as<std::string>("assumed"), Printable(version)),
+      fmt::format("--engine vllm@{} or later", first->since)};
 }
 
 Result<Profile> LoadProfile(const ConfigStore& store, std::string_view version,

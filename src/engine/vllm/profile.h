@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,7 +64,8 @@ struct Profile {
   int64_t expert_padding_min = 0;
   V2Runner v2_runner = V2Runner::kAll;
   SamplerPath sampler = SamplerPath::kTriton;
-  int64_t moe_chunk_tokens = 0;  // the MoE forward's chunk; 0: the whole batch
+  int64_t moe_chunk_tokens = 0;     // the MoE forward's chunk; 0: the whole batch
+  int64_t moe_dp_chunk_tokens = 0;  // of a batch for experts on other engines; 0: all of it
   ModularMoe modular_moe = ModularMoe::kAll;
   bool workspace_manager = true;  // MoE workspaces lie under the later phases
   std::string hopper_fp8_moe;     // backend of FP8 experts on Hopper
@@ -98,6 +100,11 @@ std::vector<std::string> ProfileVersions(const ConfigStore& store);
 // all is refused with the range (kUnsupported), and text that is no version is kUsage.
 Result<Profile> LoadProfile(const ConfigStore& store, std::string_view version,
                             std::vector<Finding>* findings);
+
+// Told where `version` (empty: the newest) came before the first one that has the model's class:
+// the engine would not start.
+std::optional<Finding> CheckModelVersion(const ConfigStore& store, std::string_view version,
+                                         const std::string& architecture);
 
 }  // namespace shardplan::vllm
 

@@ -82,6 +82,14 @@ std::optional<RuleBook::Entry> RuleBook::Rule(const std::string& key,
   return found;
 }
 
+std::optional<RuleBook::Entry> RuleBook::FirstWith(const std::string& architecture) const {
+  const YAML::Node classes = document_["architectures"];
+  if (!classes || !classes.IsMap() || !classes[architecture]) return std::nullopt;
+  const YAML::Node node = classes[architecture];
+  if (!node.IsMap() || !node["since"]) return std::nullopt;
+  return Entry{node, node["since"].as<std::string>("")};
+}
+
 YAML::Node RuleBook::Memory(const std::string& key) const {
   const YAML::Node memory = document_["memory"];
   if (!memory || !memory.IsMap()) return YAML::Node(YAML::NodeType::Undefined);

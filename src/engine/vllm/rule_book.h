@@ -39,6 +39,8 @@ class RuleBook {
   // The last entry of rules.key that holds at `version`; nothing where there is none. Throws
   // YAML::Exception, and std::runtime_error for an entry that cannot be dated.
   std::optional<Entry> Rule(const std::string& key, const Version& version) const;
+  // The version that brought a model's class; nothing for those that were always there.
+  std::optional<Entry> FirstWith(const std::string& architecture) const;
   // memory.key; undefined where there is none.
   YAML::Node Memory(const std::string& key) const;
 

@@ -87,5 +87,18 @@ TEST_F(All2AllBuffersTest, LowLatencyHasRoomForEveryExpertsMessages) {
   EXPECT_EQ(buffers.network, Bytes(2 * (send + send + signals) + 128));
 }
 
+TEST_F(All2AllBuffersTest, OldVersionsCutTheBatch) {
+  VllmContext c("deepseek-v3", "0.19.0");
+  c.context.sizes = Wide();
+  c.context.settings.max_num_batched_tokens = 8192;
+  c.Resolve();
+  EXPECT_EQ(vllm::BatchedTokens(c.context), 256);
+  VllmContext late("deepseek-v3", "0.20.0");
+  late.context.sizes = Wide();
+  late.context.settings.max_num_batched_tokens = 8192;
+  late.Resolve();
+  EXPECT_EQ(vllm::BatchedTokens(late.context), 8192);
+}
+
 }  // namespace
 }  // namespace shardplan

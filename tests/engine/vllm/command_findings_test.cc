@@ -84,5 +84,18 @@ TEST(CommandFindingsTest, Variables) {
                   "a way that this plan does not know; compare with what a start prints"));
 }
 
+TEST(CheckLaunch, OldVersionsDoNotKnowNewFlags) {
+  const auto table = vllm::FlagTable::Load(ConfigStore::BuiltIn());
+  ASSERT_TRUE(table.has_value());
+  const std::vector<std::string> argv = {"vllm", "serve",    "m", "--tensor-parallel-size",
+                                         "8",    "--nnodes", "2", "--no-enable-prefix-caching"};
+  EXPECT_TRUE(vllm::CheckLaunch(*table, "0.31.0", argv).empty());
+  const std::vector<Finding> old = vllm::CheckLaunch(*table, "0.8.0", argv);
+  ASSERT_EQ(old.size(), 1u);
+  EXPECT_EQ(old[0].id, "launch.flag_too_new");
+  EXPECT_EQ(old[0].message,
+            "does not have flags of the launch command yet, which came with: --nnodes (0.11.1)");
+}
+
 }  // namespace
 }  // namespace shardplan

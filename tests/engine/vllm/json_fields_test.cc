@@ -79,8 +79,8 @@ TEST(JsonFieldsTest, YamlAsWords) {
   EXPECT_THAT(
       *words,
       ElementsAre("--model", "a/b", "--tensor-parallel-size", "8", "--gpu_memory_utilization",
-                  "0.90", "--enforce-eager", "--no-enable-prefix-caching", "--served-model-name",
-                  "true", "--cpu-offload-params", "w13_weight", "w2_weight", "--speculative-config",
+                  "0.90", "--enforce-eager", "--served-model-name", "true", "--cpu-offload-params",
+                  "w13_weight", "w2_weight", "--speculative-config",
                   R"({"method":"mtp","num_speculative_tokens":3,"on":true,"s":"7"})"));
 }
 

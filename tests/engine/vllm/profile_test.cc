@@ -72,7 +72,7 @@ TEST(VllmProfile, EveryRuleHasASource) {
   for (const std::string& version : versions) {
     const auto profile = vllm::LoadProfile(ConfigStore::BuiltIn(), version, &findings);
     ASSERT_TRUE(profile.has_value()) << profile.error().ToString();
-    EXPECT_EQ(profile->sources.size(), 26u);
+    EXPECT_EQ(profile->sources.size(), 27u);
     for (const auto& [rule, source] : profile->sources) {
       EXPECT_FALSE(source.text.empty()) << rule;
       EXPECT_FALSE(source.since.empty()) << rule;
@@ -92,6 +92,21 @@ TEST(VllmProfile, OtherVersionsTakeTheNearestOlderOne) {
   EXPECT_EQ(findings[0].severity, Severity::kNote);
   EXPECT_EQ(findings[2].message, "newer than every release with rules; those of 0.31.0 are used");
   EXPECT_EQ(findings[2].severity, Severity::kWarning);
+}
+
+TEST(VllmProfile, AModelMayBeNewerThanTheVersion) {
+  const ConfigStore store = ConfigStore::BuiltIn();
+  const std::string k3 = "KimiK3ForConditionalGeneration";
+  const auto finding = vllm::CheckModelVersion(store, "0.27.0", k3);
+  ASSERT_TRUE(finding.has_value());
+  EXPECT_EQ(finding->id, "engine.model_too_new");
+  EXPECT_EQ(finding->message,
+            "vLLM has this model from 0.27.1 on (first release after #50089 and #50000 "
+            "(2026-07-30)); 0.27.0 would not start it");
+  EXPECT_EQ(finding->fix, "--engine vllm@0.27.1 or later");
+  EXPECT_FALSE(vllm::CheckModelVersion(store, "0.27.1", k3).has_value());
+  EXPECT_FALSE(vllm::CheckModelVersion(store, "", k3).has_value());
+  EXPECT_FALSE(vllm::CheckModelVersion(store, "0.8.0", "LlamaForCausalLM").has_value());
 }
 
 TEST(VllmProfile, OldVersionsSayWhatTheyRestOn) {

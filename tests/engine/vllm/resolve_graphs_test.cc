@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/vllm/activations.h"
+#include "engine/vllm/outside_torch.h"
 #include "support/vllm_context.h"
 
 namespace shardplan {
