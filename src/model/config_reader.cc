@@ -97,10 +97,11 @@ Result<nlohmann::json> ParseConfigObject(std::string_view text, const std::strin
   nlohmann::json value =
       nlohmann::json::parse(WithoutPythonFloats(text), watch, /*allow_exceptions=*/false);
   if (value.is_discarded()) {
-    return Fail(
-        ErrorCode::kInvalidInput, subject,
-        text.empty() ? "expected JSON, the file is empty" : "expected JSON, could not parse",
-        "fetch the file again");
+    const bool option = subject.starts_with("--");
+    return Fail(ErrorCode::kInvalidInput, subject,
+                text.empty() && !option ? "expected JSON, the file is empty"
+                                        : "expected JSON, could not parse",
+                option ? "an object in single quotes: '{\"key\": value}'" : "fetch the file again");
   }
   if (!twice.empty()) {
     return Fail(ErrorCode::kInvalidInput, subject,

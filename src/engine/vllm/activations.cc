@@ -157,7 +157,7 @@ class PeakModel {
   }
 
   Term HeldWorkspace() const {
-    return {"workspace that is never released", "the largest of all phases", workspace_};
+    return {"workspace that is never released", workspace_rule_, workspace_};
   }
 
   std::string AttentionRule() const {
@@ -324,6 +324,14 @@ class PeakModel {
     const int64_t sparse = SparseWorkspace(c_);
     workspace_ = std::max(managed ? ws : 0, sparse);
     const int64_t held = managed ? workspace_ : ws + sparse;
+    const std::string kernel = fmt::format("{}: {} tokens × {} experts, {} and {} wide", backend,
+                                           tokens, a_.moe.top_k, k, n);
+    workspace_rule_ = managed && ws >= sparse
+                          ? kernel
+                          : fmt::format(
+                                "keys and latents that sparse attention gathers of a window "
+                                "of {}",
+                                r_.max_model_len);
     const int64_t router = 4 * t_ * a_.moe.experts + 12 * t_ * a_.moe.top_k;
     const int64_t shared = a_.moe.shared_intermediate > 0 ? h_ : 0;
     const int64_t beside = a_.moe.dense_beside ? h_ : 0;
@@ -347,9 +355,7 @@ class PeakModel {
     running.push_back(
         {"quantized inputs",
          fmt::format("{} × ({} + {} × {}) × {}/32 B", tokens, k, a_.moe.top_k, n, act), quant});
-    running.push_back(
-        {"workspace of " + backend,
-         fmt::format("{} tokens × {} experts, {} and {} wide", tokens, a_.moe.top_k, k, n), held});
+    running.push_back({"workspace", kernel, held});
     Add("moe", kForward, Stream(std::move(running)));
     body.push_back({"latent after its norm", Rows(t_, k), latent});
     body.push_back({"all-reduce result", rows, tp_ > 1 ? h_ : 0});
@@ -386,6 +392,7 @@ class PeakModel {
   int64_t residual_ = 0;
   int64_t outer_ = 0;
   int64_t workspace_ = 0;
+  std::string workspace_rule_;
   std::vector<Phase> phases_;
 };
 
