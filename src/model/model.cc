@@ -62,6 +62,11 @@ std::optional<bool> StacksExperts(const Inventory& inventory, bool draft) {
   return std::nullopt;
 }
 
+bool HasDraftNames(const Inventory& inventory) {
+  return std::any_of(inventory.patterns.begin(), inventory.patterns.end(),
+                     [](const std::string& pattern) { return pattern.starts_with("mtp."); });
+}
+
 void DropAbsentRows(const std::vector<bool>& present, const Architecture& arch, Model* model) {
   std::vector<ModuleRow> kept;
   bool draft_absent = false;
@@ -107,6 +112,7 @@ Result<Model> LoadModel(const std::string& path, const Assumptions& assumptions,
   if (!known.stacked_draft_experts) {
     known.stacked_draft_experts = StacksExperts(inventory, /*draft=*/true);
   }
+  if (!known.mtp && HasDraftNames(inventory)) known.mtp = true;
   SHARDPLAN_ASSIGN_OR_RETURN(ModelSpec spec,
                              BuildModelSpec(text, config, known, sidecar,
                                             Printable(inventory.quant_config_path), &inventory));

@@ -15,7 +15,6 @@ using testing_support::BuildError;
 using testing_support::DenseConfig;
 using testing_support::ExampleConfig;
 using testing_support::PrunedQwen35;
-using testing_support::PrunedQwen35Assumptions;
 using testing_support::With;
 
 nlohmann::json GemmaTower() {
@@ -285,8 +284,7 @@ TEST(FamilyTotals, EqualThePublishedOnes) {
        83474870752,
        125086497008,
        0},
-      {"Qwen3.5-25B-REAP-A3B", PrunedQwen35(180), PrunedQwen35Assumptions(), 22213, 50182743296,
-       25091371648, 25091371648},
+      {"Qwen3.5-25B-REAP-A3B", PrunedQwen35(180), {}, 22213, 50182743296, 25091371648, 25091371648},
       {"Qwen3.8-27B",
        ExampleConfig("Qwen__Qwen3.5-27B"),
        {},

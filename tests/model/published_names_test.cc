@@ -15,7 +15,6 @@ using testing_support::DecoderNumbers;
 using testing_support::DenseConfig;
 using testing_support::ExampleConfig;
 using testing_support::PrunedQwen35;
-using testing_support::PrunedQwen35Assumptions;
 using testing_support::Sha256Hex;
 
 std::vector<std::string> Names(const TensorTable& table) {
@@ -47,9 +46,15 @@ TEST(PublishedNames, EqualTheIndexes) {
        {},
        643,
        "4fd315e665b0bec6a401aa101c54a4f0a1b9a54ceb50612bd76e57fd6f92825d"},
-      {"Qwen3.5-25B-REAP-A3B", PrunedQwen35(180), PrunedQwen35Assumptions(), 22213,
+      {"Qwen3.5-25B-REAP-A3B",
+       PrunedQwen35(180),
+       {},
+       22213,
        "37add9e99ad613981324cfcf8a17772a93d70e19c379344b2bfddc9b9ba434fd"},
-      {"Qwen3.5-18B-REAP-A3B", PrunedQwen35(128), PrunedQwen35Assumptions(), 15973,
+      {"Qwen3.5-18B-REAP-A3B",
+       PrunedQwen35(128),
+       {},
+       15973,
        "f8de12f7747d2830f609e6da4a7022819cff0eecd387c8aafd9fdaf1c32a9584"},
       {"Qwen2.5-14B (Sakura)",
        DenseConfig("Qwen2ForCausalLM", 5120, 13824, 48, 40, 8, 152064),

@@ -18,12 +18,6 @@ inline nlohmann::json PrunedQwen35(int64_t experts) {
   config["num_experts"] = experts;
   return config;
 }
-inline Assumptions PrunedQwen35Assumptions() {
-  Assumptions assumptions;
-  assumptions.stacked_experts = false;
-  assumptions.mtp = false;
-  return assumptions;
-}
 
 }  // namespace shardplan::testing_support
 

@@ -14,6 +14,10 @@ Result<ModelSpec> BuildQwen35(ConfigReader& config, const Assumptions& assumptio
   Architecture& a = spec.arch;
   const std::string name = ArchitectureName(config);
   const bool text_class = name.ends_with("ForCausalLM");
+  // The text model of a multimodal class, saved by itself: its experts one by one, and no layers
+  // for multi-token prediction, whatever the config announces (a published total).
+  const bool saved_text = !text_class && !config.Has("text_config") &&
+                          config.StringOr("model_type", "").ends_with("_text");
   ConfigReader text = TextConfig(config);
   ReadSizes(config, text, {}, &a);
   const int64_t layers = text.Int("num_hidden_layers", 1, kMaxLayers);
@@ -44,6 +48,9 @@ Result<ModelSpec> BuildQwen35(ConfigReader& config, const Assumptions& assumptio
   HybridForm form;
   form.projections = DeltaProjections::kSeparate;
   form.experts = form.draft_experts = ExpertFormOf(assumptions, ExpertForm::kStacked);
+  if (saved_text && !assumptions.stacked_experts) {
+    form.experts = form.draft_experts = ExpertForm::kEach;
+  }
   // Qwen3.5 stacks the experts of its layers and not those of its draft layer; 3.6 stacks both.
   if (assumptions.stacked_draft_experts) {
     form.draft_experts =
@@ -54,7 +61,7 @@ Result<ModelSpec> BuildQwen35(ConfigReader& config, const Assumptions& assumptio
   AddEmbedding(t, a, names, Placement::kEveryStage);
   AddHybridLayers(t, names.layer_file(), a, form);
   AddHead(t, a, names);
-  if (assumptions.mtp.value_or(true)) AddHybridDraft(t, &spec.table, a, form, a.mtp_layers);
+  if (assumptions.mtp.value_or(!saved_text)) AddHybridDraft(t, &spec.table, a, form, a.mtp_layers);
   return spec;
 }
 
