@@ -22,8 +22,7 @@ std::optional<Version> ParseVersion(std::string_view text) {
   return version;
 }
 
-Result<RuleBook> RuleBook::Load(const ConfigStore& store) {
-  const std::string name = "engines/vllm/rules.yaml";
+Result<RuleBook> RuleBook::Load(const ConfigStore& store, std::string_view name) {
   RuleBook book;
   book.origin_ = store.Origin(name);
   SHARDPLAN_ASSIGN_OR_RETURN(const std::string_view text, store.Get(name));

@@ -22,11 +22,13 @@ using Version = std::array<int64_t, 3>;
 std::optional<Version> ParseVersion(std::string_view text);
 
 // configs/engines/vllm/rules.yaml, and a file of one's own that overrides it for one version:
-// engines/vllm/<version>.yaml with `inherits: <version>` and `rules: {key: {value, source}}`.
+// engines/vllm/<version>.yaml with `inherits: <version>` and `rules: {key: {value, source}}`. Other
+// engines keep theirs in the same form.
 class RuleBook {
  public:
   // Fails with kInvalidInput for a file that is no YAML mapping or has no releases.
-  static Result<RuleBook> Load(const ConfigStore& store);
+  static Result<RuleBook> Load(const ConfigStore& store,
+                               std::string_view name = "engines/vllm/rules.yaml");
 
   // Oldest first.
   const std::vector<std::string>& releases() const { return releases_; }
