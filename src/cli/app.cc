@@ -76,6 +76,7 @@ int RunApp(int argc, const char* const* argv) {
     // An option that took the next one for its value explains the words that are left over.
     if (const Status& status = command.options->status(); !status) return Refuse(status.error());
     if (const Status status = CheckExtras(*command.app); !status) return Refuse(status.error());
+    if (const Status status = command.options->Finish(); !status) return Refuse(status.error());
     return Finish(command.run());
   }
   if (const Status status = CheckExtras(app); !status) return Refuse(status.error());

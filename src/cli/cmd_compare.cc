@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "cli/context.h"
+#include "cli/from_command.h"
 #include "cli/log.h"
 #include "cli/output_options.h"
 #include "cli/variants.h"
@@ -149,6 +150,7 @@ Command AddCompareCommand(CLI::App* parent) {
                   return {};
                 });
   AddDeploymentOptions(set.get(), &options->what);
+  AddFromCommand(set.get(), &options->what);
   set->Collect("engine", &options->engines);
   AddOutputOptions(set.get(), &options->output);
   return {app, set, [options, set] { return Run(*options, *set); }};

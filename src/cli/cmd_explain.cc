@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/context.h"
+#include "cli/from_command.h"
 #include "cli/output_options.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/suggest.h"
@@ -106,6 +107,7 @@ Command AddExplainCommand(CLI::App* parent) {
   set->Value("--account", "NAME", "Account of the rank's ledger (default: weights)",
              [options](const std::string& text) { return ReadAccount(text, &options->account); });
   AddDeploymentOptions(set.get(), &options->what);
+  AddFromCommand(set.get(), &options->what);
   AddOutputOptions(set.get(), &options->output);
   return {app, set, [options] { return Run(*options); }};
 }

@@ -22,8 +22,23 @@ struct DeploymentOptions {
 // short forms --tp, --pp, --dp and --dcp beside them.
 void AddDeploymentOptions(OptionSet* options, DeploymentOptions* out);
 
+// The options of a deployment as they set `what`, for texts that come from elsewhere than the line.
+class DeploymentReaders {
+ public:
+  explicit DeploymentReaders(DeploymentOptions* what) { AddDeploymentOptions(&set_, what); }
+  const OptionSet& set() const { return set_; }
+
+ private:
+  CLI::App app_;
+  OptionSet set_{&app_};
+};
+
 // "--assume KEY=VALUE", any number of times.
 void AddAssumeOption(OptionSet* options, Assumptions* out);
+
+// Reads "NAME=VALUE", a variable of the engine's environment: the ones with a meaning for memory
+// become settings (VLLM_PP_LAYER_PARTITION the partition), the others go into the launch commands.
+Status ParseVariable(const std::string& text, Deployment* out);
 
 // Reads "vllm" or "vllm@0.31.0". Fails with kUnsupported for an engine that this version doesn't
 // model and with kUsage for one that nobody knows.

@@ -48,6 +48,14 @@ class OptionSet {
 
   const Status& status() const { return status_; }
 
+  // `step` runs once the line is read and sound, before the command does: for what looks at all
+  // options together.
+  void Afterwards(std::function<Status()> step) { afterwards_.push_back(std::move(step)); }
+  Status Finish() const {
+    for (const auto& step : afterwards_) SHARDPLAN_RETURN_IF_ERROR(step());
+    return {};
+  }
+
   // An option that was added, for those who set it by other means than the line.
   struct Known {
     std::vector<std::string> names;  // the long ones, without dashes: "tp", "tensor-parallel-size"
@@ -77,6 +85,7 @@ class OptionSet {
   std::string group_ = "Options";
   std::vector<Known> known_;
   Status status_;
+  std::vector<std::function<Status()>> afterwards_;
 };
 
 // A whole number in decimal digits, at least `smallest`.

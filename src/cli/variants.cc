@@ -2,29 +2,21 @@
 
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
 #include <algorithm>
 #include <utility>
 
 #include "shardplan/base/file.h"
 #include "shardplan/base/suggest.h"
+#include "shardplan/base/units.h"
 
 namespace shardplan::cli {
 namespace {
 
-// The options of a deployment, as they set `what`.
-class Readers {
- public:
-  explicit Readers(DeploymentOptions* what) { AddDeploymentOptions(&set_, what); }
-  const OptionSet& set() const { return set_; }
+using Readers = DeploymentReaders;
 
- private:
-  CLI::App app_;
-  OptionSet set_{&app_};
-};
-
-tl::unexpected<Error> Refuse(std::string_view text, std::string message, std::string hint = "") {
-  return Fail(ErrorCode::kUsage, fmt::format("--vary {}", Printable(text)), std::move(message),
+tl::unexpected<Error> Refuse(const std::string& flag, std::string_view text, std::string message,
+                             std::string hint = "") {
+  return Fail(ErrorCode::kUsage, fmt::format("{} {}", flag, Printable(text)), std::move(message),
               std::move(hint));
 }
 
@@ -52,8 +44,9 @@ Status Apply(const Axis& axis, const std::string& value, const OptionSet& reader
   const Status status = option->read(text);
   if (status) return {};
   Error error = status.error();
-  error.subject = axis.flag == "--vary" ? fmt::format("--vary {}={}", axis.option, Printable(value))
-                                        : fmt::format("{} {}", axis.flag, Printable(value));
+  error.subject = axis.is_own_flag()
+                      ? fmt::format("{} {}", axis.flag, Printable(value))
+                      : fmt::format("{} {}={}", axis.flag, axis.option, Printable(value));
   return tl::unexpected<Error>(std::move(error));
 }
 
@@ -63,20 +56,21 @@ Status CheckOnce(const std::vector<Axis>& axes, const OptionSet& given, const Op
   for (const Axis& axis : axes) {
     const OptionSet::Known* option = readers.Find(axis.option);
     if (std::find(seen.begin(), seen.end(), option) != seen.end()) {
-      return Refuse(axis.option, "expected once, found twice", "list all its values together");
+      return Refuse(axis.flag, axis.option, "expected once, found twice",
+                    "list all its values together");
     }
     seen.push_back(option);
     for (const std::string& name : {axis.option, "no-" + axis.option}) {
       const OptionSet::Known* on_line = given.Find(name);
-      if (axis.flag != "--vary" || on_line == nullptr || !on_line->given()) continue;
-      return Refuse(axis.option, fmt::format("--{} is given as well", Printable(name)),
+      if (axis.is_own_flag() || on_line == nullptr || !on_line->given()) continue;
+      return Refuse(axis.flag, axis.option, fmt::format("--{} is given as well", Printable(name)),
                     "leave one of them out");
     }
   }
   return {};
 }
 
-Status CheckCount(const std::vector<Axis>& axes) {
+Status CheckCount(const std::vector<Axis>& axes, size_t most) {
   size_t count = 1;
   std::string product;
   for (const Axis& axis : axes) {
@@ -84,42 +78,45 @@ Status CheckCount(const std::vector<Axis>& axes) {
     product += fmt::format("{}{}", product.empty() ? "" : " × ", axis.values.size());
     if (count > 1'000'000) break;  // far enough for the message
   }
-  if (count <= kMostVariants) return {};
-  return Fail(ErrorCode::kUsage, "variants",
-              fmt::format("expected at most {}, found {}{}", kMostVariants, count,
-                          axes.size() > 1 ? fmt::format(" ({})", product) : ""),
-              "compare fewer values at a time");
+  if (count <= most) return {};
+  return Fail(
+      ErrorCode::kUsage, "variants",
+      fmt::format("expected at most {}, found {}{}", FormatCount(static_cast<int64_t>(most)),
+                  FormatCount(static_cast<int64_t>(count)),
+                  axes.size() > 1 ? fmt::format(" ({})", product) : ""),
+      "give fewer values at a time");
 }
 
 }  // namespace
 
-Result<Axis> ParseAxis(const std::string& text) {
+Result<Axis> ParseAxis(const std::string& text, const std::string& flag) {
   DeploymentOptions unused;
   const Readers known(&unused);
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) {
-    return Refuse(text, "expected OPTION=A,B,…", "such as tensor-parallel-size=8,16");
+    return Refuse(flag, text, "expected OPTION=A,B,…", "such as tensor-parallel-size=8,16");
   }
   Axis axis;
+  axis.flag = flag;
   axis.option = text.substr(0, equals);
   const OptionSet::Known* option = known.set().Find(axis.option);
   if (option == nullptr) {
-    return Refuse(axis.option, "unknown option", UnknownOptionHint(axis.option, known.set()));
+    return Refuse(flag, axis.option, "unknown option", UnknownOptionHint(axis.option, known.set()));
   }
   std::string values = text.substr(equals + 1);
   const bool semicolons = values.find(';') != std::string::npos;
   if (!semicolons && option->is_list() && values.find(',') != std::string::npos) {
-    return Refuse(text, "its values hold commas themselves: separate them by semicolons",
-                  fmt::format("--vary '{}={};…'", axis.option, Printable(values)));
+    return Refuse(flag, text, "its values hold commas themselves: separate them by semicolons",
+                  fmt::format("{} '{}={};…'", flag, axis.option, Printable(values)));
   }
   if (values.ends_with(';')) values.pop_back();
   const char separator = semicolons ? ';' : ',';
   for (size_t begin = 0; begin <= values.size();) {
     const size_t end = std::min(values.find(separator, begin), values.size());
     const std::string value = values.substr(begin, end - begin);
-    if (value.empty()) return Refuse(text, "expected a value, found nothing");
+    if (value.empty()) return Refuse(flag, text, "expected a value, found nothing");
     if (std::find(axis.values.begin(), axis.values.end(), value) != axis.values.end()) {
-      return Refuse(text, fmt::format("expected different values, found {} twice", value));
+      return Refuse(flag, text, fmt::format("expected different values, found {} twice", value));
     }
     axis.values.push_back(value);
     begin = end + 1;
@@ -129,8 +126,8 @@ Result<Axis> ParseAxis(const std::string& text) {
 
 Result<std::vector<VariantOptions>> MakeVariants(const DeploymentOptions& base,
                                                  const OptionSet& given,
-                                                 const std::vector<Axis>& axes) {
-  SHARDPLAN_RETURN_IF_ERROR(CheckCount(axes));
+                                                 const std::vector<Axis>& axes, size_t most) {
+  SHARDPLAN_RETURN_IF_ERROR(CheckCount(axes, most));
   DeploymentOptions unused;
   SHARDPLAN_RETURN_IF_ERROR(CheckOnce(axes, given, Readers(&unused).set()));
   std::vector<VariantOptions> variants;

@@ -18,14 +18,18 @@ struct Axis {
   std::string option;               // as written, without dashes
   std::vector<std::string> values;  // as written; no two are equal
   std::string flag = "--vary";      // what gave it, for errors
+
+  // The option itself, given more than once.
+  bool is_own_flag() const { return flag == "--" + option; }
 };
 
 // Reads "OPTION=A,B,…". Where the text holds a semicolon, semicolons separate the values and commas
 // belong to them: "pp-partition=48,45;47,46". One at the end separates nothing, so that
 // "pp-partition=48,45;" is one value. An option whose values are lists (what stands for its value
 // in the help holds a comma) takes semicolons only.
-// Fails with kUsage, also where AddDeploymentOptions adds no such option (close names are told).
-Result<Axis> ParseAxis(const std::string& text);
+// Fails with kUsage, also where AddDeploymentOptions adds no such option (close names are told);
+// `flag` is what errors are about.
+Result<Axis> ParseAxis(const std::string& text, const std::string& flag = "--vary");
 
 // One deployment of several.
 struct VariantOptions {
@@ -38,10 +42,11 @@ constexpr size_t kMostVariants = 16;
 // Every combination of the axes' values, the last axis changing fastest, on top of `base`; without
 // axes `base` alone. Values are read as the options themselves read them: whatever
 // AddDeploymentOptions adds can vary. `given` are the options of the command's line: one that is
-// there cannot vary as well. Fails with kUsage above kMostVariants, and as the options' readers do.
+// there cannot vary as well. Fails with kUsage above `most`, and as the options' readers do.
 Result<std::vector<VariantOptions>> MakeVariants(const DeploymentOptions& base,
                                                  const OptionSet& given,
-                                                 const std::vector<Axis>& axes);
+                                                 const std::vector<Axis>& axes,
+                                                 size_t most = kMostVariants);
 
 }  // namespace shardplan::cli
 

@@ -8,17 +8,14 @@
 
 #include "engine/vllm/kv_cache.h"
 #include "engine/vllm/refusals.h"
+#include "plan/calibrate.h"
+#include "plan/classes.h"
 #include "plan/notes.h"
 #include "plan/stage.h"
 #include "shardplan/base/units.h"
 
 namespace shardplan {
 namespace {
-
-// A rank's class: its stage, and whether it holds one of the experts left over by an uneven split.
-using ClassKey = std::pair<int64_t, int64_t>;
-
-enum class End { kLow, kCentral, kHigh };  // which end of the ranges the others are at
 
 // Central and at both ends: at the cheap one of the other entries, at their dear one.
 struct Layouts {
@@ -49,53 +46,31 @@ Layouts MakeLayouts(const Prepared& p, const Model& model) {
   return layouts;
 }
 
-struct Classes {
-  std::map<int64_t, DeviceWeights> weights;         // by number of local experts
-  std::map<int64_t, GuessedWeights> ends;           // the same, of a model with guesses
-  std::map<ClassKey, StageEvaluation> evaluations;  // by stage and number of local experts
-};
-
-GuessedWeights EndsOf(const Prepared& p, const Model& model, ShardingRules rules) {
-  GuessedWeights ends;
-  rules.guess = GuessEnd::kFinest;
-  ends.finest = ComputeDeviceWeights(model.arch, p.table, rules);
-  rules.guess = GuessEnd::kWhole;
-  ends.whole = ComputeDeviceWeights(model.arch, p.table, rules);
-  return ends;
-}
-
-Classes EvaluateClasses(const Prepared& p, const Model& model,
-                        const std::vector<RankPlace>& places) {
-  Classes classes;
-  for (const RankPlace& place : places) {
-    const ShardingRules rules = vllm::RulesFor(p.context, place.ep_rank);
-    auto [it, is_new] = classes.weights.try_emplace(rules.local_experts);
-    if (is_new) {
-      it->second = ComputeDeviceWeights(model.arch, p.table, rules);
-      if (model.guesses) classes.ends.emplace(rules.local_experts, EndsOf(p, model, rules));
-    }
-    const ClassKey key(place.stage, rules.local_experts);
-    if (!classes.evaluations.contains(key)) {
-      classes.evaluations.emplace(
-          key, EvaluateStage(p, model, it->second, place.stage, rules.local_experts,
-                             model.guesses ? &classes.ends.at(rules.local_experts) : nullptr));
-    }
+// The same as the engine's rules take it where a number of blocks is asked for: `rule` is
+// vllm::PoolBytes or vllm::AdmittedBytes.
+using MemoryRule = Bytes (*)(const vllm::Context&, const vllm::KvLayout&, size_t, Bytes);
+std::vector<Bytes> ByStage(const Prepared& p, const Classes& classes, const Layouts& layouts,
+                           End end, MemoryRule rule) {
+  std::vector<Bytes> bytes = AvailableByStage(classes, p.context.stages.size(), end);
+  for (size_t stage = 0; stage < bytes.size(); ++stage) {
+    bytes[stage] = rule(p.context, layouts.At(end), stage, bytes[stage]);
   }
-  return classes;
+  return bytes;
 }
 
-// KV bytes of the fullest class of each stage. The others' cheap end leaves the most.
-std::vector<Bytes> AvailableByStage(const Classes& classes, size_t stages, End end) {
-  std::vector<Bytes> available(stages);
-  std::vector<bool> seen(stages, false);
-  for (const auto& [key, evaluation] : classes.evaluations) {
+// A cache of a given number of blocks is allocated whether or not the budget has room for it: then
+// the budget is what is taken, as with a cache of a given size.
+void StretchBudgets(const Prepared& p, const Layouts& layouts, Classes* classes) {
+  if (!p.context.settings.num_gpu_blocks_override) return;
+  for (auto& [key, e] : classes->evaluations) {
     const auto stage = static_cast<size_t>(key.first);
-    const Range& kv = evaluation.kv_available;
-    const Bytes bytes = end == End::kLow ? kv.high : end == End::kHigh ? kv.low : kv.central;
-    available[stage] = seen[stage] ? std::min(available[stage], bytes) : bytes;
-    seen[stage] = true;
+    const auto cache = [&](End end) {
+      return vllm::PoolBytes(p.context, layouts.At(end), stage, Bytes());
+    };
+    e.budget.low = std::max(e.budget.low, e.in_budget.high + cache(End::kHigh));
+    e.budget.central = std::max(e.budget.central, e.in_budget.central + cache(End::kCentral));
+    e.budget.high = std::max(e.budget.high, e.in_budget.low + cache(End::kLow));
   }
-  return available;
 }
 
 Bytes At(const Range& range, End end) {
@@ -106,14 +81,17 @@ Bytes At(const Range& range, End end) {
 Verdict Judge(const Prepared& p, const Classes& classes, const Layouts& layouts, End end) {
   const vllm::KvLayout& layout = layouts.At(end);
   const vllm::Resolved& r = p.context.resolved;
-  const std::vector<Bytes> available = AvailableByStage(classes, p.context.stages.size(), end);
+  const std::vector<Bytes> available = ByStage(p, classes, layouts, end, vllm::AdmittedBytes);
   for (size_t stage = 0; stage < available.size(); ++stage) {
     const Bytes needed =
         vllm::NeededBytes(layout, stage, r.max_model_len, p.deployment.require_concurrency,
                           p.context.profile->null_block_reserved);
     if (available[stage] < needed || available[stage] <= Bytes()) return Verdict::kDoesNotFit;
   }
-  const int64_t blocks = vllm::ComputeCapacity(layout, available, r.max_model_len).num_blocks;
+  const int64_t blocks =
+      vllm::ComputeCapacity(layout, ByStage(p, classes, layouts, end, vllm::PoolBytes),
+                            r.max_model_len)
+          .num_blocks;
   if (vllm::GraphsNeedMoreBlocks(p.context, blocks)) return Verdict::kDoesNotFit;
   const Bytes capacity = p.gpu.cuda_visible.bytes.central;
   const Bytes total = p.gpu.device_total.bytes.central;
@@ -143,7 +121,8 @@ Account BlamedAccount(const StageEvaluation& e) {
 // The largest account outside the budget: what to look at when that side is short. A cache of a
 // size that was asked for is to blame itself.
 Account LargestOutside(const Prepared& p, const StageEvaluation& e) {
-  if (p.context.settings.kv_cache_memory_bytes) return Account::kKvCache;
+  const EngineSettings& s = p.context.settings;
+  if (s.kv_cache_memory_bytes || s.num_gpu_blocks_override) return Account::kKvCache;
   const Entry* largest = nullptr;
   for (const Entry& entry : e.entries) {
     if (entry.in_budget || entry.account == Account::kDriverReserved) continue;
@@ -170,10 +149,12 @@ RankPlan MakeRank(const Prepared& p, const StageEvaluation& e, const RankPlace& 
   const auto stage = static_cast<size_t>(place.stage);
   rank.bytes_per_block = layout.bytes_per_block[stage];
   rank.headroom =
-      e.kv_available.central - vllm::NeededBytes(layout, stage, p.context.resolved.max_model_len,
-                                                 p.deployment.require_concurrency,
-                                                 p.context.profile->null_block_reserved);
+      vllm::AdmittedBytes(p.context, layout, stage, e.kv_available.central) -
+      vllm::NeededBytes(layout, stage, p.context.resolved.max_model_len,
+                        p.deployment.require_concurrency, p.context.profile->null_block_reserved);
   rank.load_peak = e.load_peak.central;
+  rank.load_reason = e.load.reason;
+  rank.load_help = e.load.help;
   Ledger ledger(rank.device_total, rank.capacity, e.budget);
   for (const Entry& entry : e.entries) ledger.Add(entry);
   const Bytes cache = rank.bytes_per_block * kv.num_blocks;
@@ -197,7 +178,6 @@ RankPlan MakeRank(const Prepared& p, const StageEvaluation& e, const RankPlace& 
 KvPlan MakeKv(const Prepared& p, const Classes& classes, const Layouts& layouts) {
   const vllm::KvLayout& layout = layouts.central;
   const vllm::Resolved& r = p.context.resolved;
-  const size_t stages = p.context.stages.size();
   KvPlan kv;
   kv.dtype = r.kv_stored_dtype;
   kv.block_tokens = layout.block_tokens * layout.dcp;
@@ -216,7 +196,8 @@ KvPlan MakeKv(const Prepared& p, const Classes& classes, const Layouts& layouts)
          group.widest_page(), layout.BlocksOf(group, r.max_model_len)});
   }
   auto capacity = [&](End end) {
-    return vllm::ComputeCapacity(layouts.At(end), AvailableByStage(classes, stages, end),
+    return vllm::ComputeCapacity(layouts.At(end),
+                                 ByStage(p, classes, layouts, end, vllm::PoolBytes),
                                  r.max_model_len, p.context.profile->tokens_printed);
   };
   const vllm::KvCapacity central = capacity(End::kCentral);
@@ -228,6 +209,7 @@ KvPlan MakeKv(const Prepared& p, const Classes& classes, const Layouts& layouts)
   kv.tokens = central.tokens;
   kv.full_window_requests = static_cast<int64_t>(central.max_concurrency);
   if (p.deployment.typical_tokens) {
+    kv.typical_tokens = p.deployment.typical_tokens;
     const int64_t blocks =
         layout.BlocksPerRequest(std::min(*p.deployment.typical_tokens, r.max_model_len));
     kv.typical_concurrency =
@@ -268,6 +250,14 @@ void FillLimiting(const Prepared& p, const Classes& classes, Plan* plan) {
   plan->limiting = {fullest->place.rank, Account::kKvCache, fullest->bytes_per_block * missing};
 }
 
+void CalibrateClasses(const CalibrationTable& table, const Prepared& p, Classes* classes) {
+  for (auto& [key, evaluation] : classes->evaluations) {
+    if (const PredictedRun* const run = NearestRun(table, p, key.first)) {
+      Calibrate(*run, p, key.first, &evaluation);
+    }
+  }
+}
+
 // One entry a stage: its class with the largest peak.
 void FillActivations(const Classes& classes, Plan* plan) {
   for (const auto& [key, e] : classes.evaluations) {
@@ -280,7 +270,11 @@ void FillActivations(const Classes& classes, Plan* plan) {
     activation.fixed = {{"blas_workspace", e.activation.blas_workspace},
                         {"pipeline_inputs", e.activation.pipeline_inputs},
                         {"residual_bank", e.activation.residual_bank},
-                        {"encoder_outputs", e.activation.encoder_outputs}};
+                        {"encoder_outputs", e.activation.encoder_outputs},
+                        {"input_embeddings", e.activation.input_embeddings}};
+    if (e.measured_activation != Bytes()) {
+      activation.fixed.emplace_back("measured_difference", e.measured_activation);
+    }
     for (const vllm::Phase& phase : e.activation.phases) {
       activation.phases.emplace_back(phase.name, phase.bytes);
     }
@@ -346,13 +340,15 @@ Result<Plan> Assemble(const Environment& env, const Deployment& deployment, bool
     return plan;
   }
   const std::vector<RankPlace> places = PlaceRanks(deployment.sizes, p.placement.ranks_per_node);
-  const Classes classes = EvaluateClasses(p, model, places);
+  Classes classes = EvaluateClasses(p, model, places);
+  if (env.calibration) CalibrateClasses(*env.calibration, p, &classes);
   const Layouts layouts = MakeLayouts(p, model);
+  StretchBudgets(p, layouts, &classes);
   const vllm::KvLayout& layout = layouts.central;
   if (deployment.settings.max_model_len_auto) {
     // --max-model-len auto: the engine's own binary search, down from the model's maximum.
     const int64_t window = vllm::LargestWindow(
-        layout, AvailableByStage(classes, p.context.stages.size(), End::kCentral),
+        layout, ByStage(p, classes, layouts, End::kCentral, vllm::AdmittedBytes),
         model.arch.max_positions, env.profile.null_block_reserved);
     p.context.resolved.max_model_len = std::max<int64_t>(window, 1);
   }
@@ -377,6 +373,11 @@ Result<Plan> Assemble(const Environment& env, const Deployment& deployment, bool
   if (!brief) {
     for (Finding& note : ExplainingNotes(env, p, layout, plan)) {
       plan.findings.push_back(std::move(note));
+    }
+    if (env.calibration) {
+      for (Finding& note : CalibrationNotes(*env.calibration, p)) {
+        plan.findings.push_back(std::move(note));
+      }
     }
     plan.host = PlanHost(p, plan.ranks);
     plan.files = PlanFiles(p, model, plan.ranks);

@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "plan/assemble.h"
 #include "plan/fixes.h"
 #include "shardplan/plan/plan.h"
@@ -30,6 +32,26 @@ Result<Plan> EvaluatePlan(const Model& model, const Catalog& catalog, const Conf
     break;
   }
   return plan;
+}
+
+FigureEvaluator::FigureEvaluator(const Model& model, const Catalog& catalog,
+                                 const ConfigStore& store)
+    : model_(model), catalog_(catalog), store_(store) {}
+FigureEvaluator::~FigureEvaluator() = default;
+
+Result<Plan> FigureEvaluator::Evaluate(const Deployment& deployment) {
+  const bool is_same = environment_ && deployment.gpu == last_.gpu &&
+                       deployment.engine == last_.engine &&
+                       deployment.engine_version == last_.engine_version &&
+                       deployment.calibration == last_.calibration;
+  if (!is_same) {
+    environment_.reset();
+    SHARDPLAN_ASSIGN_OR_RETURN(Environment made,
+                               MakeEnvironment(model_, catalog_, store_, deployment));
+    environment_ = std::make_unique<Environment>(std::move(made));
+    last_ = deployment;
+  }
+  return Assemble(*environment_, deployment, /*brief=*/true);
 }
 
 }  // namespace shardplan

@@ -12,6 +12,9 @@
 namespace shardplan {
 namespace {
 
+// Windows below it are no way out, but a quarter of what was asked for always is.
+constexpr int64_t kSmallestWindow = 1024;
+
 std::optional<Plan> Evaluated(const Environment& env, const Deployment& deployment) {
   Result<Plan> plan = Assemble(env, deployment, /*brief=*/true);
   if (!plan) return std::nullopt;
@@ -69,9 +72,11 @@ std::optional<Deployment> LargestFittingWindow(const Environment& env,
     return !Fits(env, changed);
   };
   const int64_t high = now->window.max_model_len;
-  // A window holds the output that was asked for and a token of input.
-  const int64_t low = std::max(deployment.output_tokens.value_or(0) + 1,
-                               std::max<int64_t>(1, deployment.typical_tokens.value_or(1)));
+  // A window holds the output that was asked for and a token of input, and is one that somebody
+  // could use: nobody who wants 128K is helped by 107 tokens.
+  const int64_t low =
+      std::max({deployment.output_tokens.value_or(0) + 1, deployment.typical_tokens.value_or(1),
+                std::min(kSmallestWindow, CeilDiv(high, 4))});
   if (high <= low || too_long(low)) return std::nullopt;
   changed.settings.max_model_len = Smallest(low, high, too_long) - 1;
   return changed;
@@ -133,6 +138,13 @@ std::vector<std::string> DescribeFixes(const Environment& env, const Deployment&
     measured.settings.kv_cache_memory_bytes.reset();
     if (Fits(env, measured)) {
       fixes.push_back("no --kv-cache-memory-bytes (the cache takes what is left)");
+    }
+  }
+  if (deployment.settings.num_gpu_blocks_override) {
+    Deployment measured = deployment;
+    measured.settings.num_gpu_blocks_override.reset();
+    if (Fits(env, measured)) {
+      fixes.push_back("no --num-gpu-blocks-override (the cache takes what is left)");
     }
   }
   if (env.model->arch.moe.experts > 0 && !deployment.sizes.expert_parallel) {

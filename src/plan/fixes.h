@@ -18,7 +18,8 @@ std::optional<Deployment> SmallestOffload(const Environment& environment,
                                           const Deployment& deployment);
 
 // Largest window (whole tokens) with which it fits and that holds the output and typical tokens of
-// the request; nothing when none does.
+// the request; nothing when none does, or none of at least 1,024 tokens or a quarter of what was
+// asked for, whichever is less.
 std::optional<Deployment> LargestFittingWindow(const Environment& environment,
                                                const Deployment& deployment);
 

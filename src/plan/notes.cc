@@ -7,6 +7,7 @@
 
 #include "engine/vllm/refusals.h"
 #include "engine/vllm/weights.h"
+#include "plan/offload_notes.h"
 #include "shardplan/base/units.h"
 
 namespace shardplan {
@@ -38,7 +39,11 @@ void CheckAdmission(const Prepared& p, const vllm::KvLayout& layout, const Plan&
   const RankPlan& fullest = *std::min_element(
       plan.ranks.begin(), plan.ranks.end(),
       [](const RankPlan& x, const RankPlan& y) { return x.headroom < y.headroom; });
-  if (fullest.kv_available.central <= Bytes()) {
+  const auto admitted = [&](const RankPlan& rank) {
+    return vllm::AdmittedBytes(p.context, layout, static_cast<size_t>(rank.place.stage),
+                               rank.kv_available.central);
+  };
+  if (admitted(fullest) <= Bytes()) {
     std::string end = "vLLM would say: " + vllm::NoKvMemoryText();
     if (fullest.weights > fullest.capacity) {
       end = fmt::format(
@@ -53,7 +58,7 @@ void CheckAdmission(const Prepared& p, const vllm::KvLayout& layout, const Plan&
     return;
   }
   for (const RankPlan& rank : plan.ranks) {
-    const Bytes available = rank.kv_available.central;
+    const Bytes available = admitted(rank);
     const auto stage = static_cast<size_t>(rank.place.stage);
     if (const auto refusal = vllm::WindowRefusal(layout, stage, available, window, null_block)) {
       const std::string text =
@@ -69,23 +74,36 @@ void CheckAdmission(const Prepared& p, const vllm::KvLayout& layout, const Plan&
                     fmt::format("{} full-window requests need {} more of KV cache than the {} "
                                 "there are",
                                 p.deployment.require_concurrency, FormatGiB(-rank.headroom, 2),
-                                FormatGiB(rank.kv_available.central, 2)),
+                                FormatGiB(admitted(rank), 2)),
                     ""});
     return;
   }
 }
 
 // A cache of a size that was asked for: nothing checks it before it is allocated.
-void CheckGivenCache(const Prepared& p, const RankPlan& rank, Bytes outside, Bytes left,
-                     std::vector<Finding>* out) {
-  const Bytes kv = *p.context.settings.kv_cache_memory_bytes;
+void CheckGivenCache(const Prepared& p, const RankPlan& rank, int64_t num_blocks, Bytes outside,
+                     Bytes left, std::vector<Finding>* out) {
+  const EngineSettings& s = p.context.settings;
+  const Bytes kv =
+      s.num_gpu_blocks_override ? rank.bytes_per_block * num_blocks : *s.kv_cache_memory_bytes;
   const Bytes smaller = kv - (outside - left);
   std::string fix = "a smaller cache does not help: the weights alone are too large";
-  if (smaller > Bytes()) fix = fmt::format("--kv-cache-memory-bytes {}", smaller.count());
+  if (s.num_gpu_blocks_override && smaller >= rank.bytes_per_block) {
+    fix = fmt::format("--num-gpu-blocks-override {}", FloorDiv(smaller, rank.bytes_per_block));
+  } else if (!s.num_gpu_blocks_override && smaller > Bytes()) {
+    fix = fmt::format("--kv-cache-memory-bytes {}", smaller.count());
+  }
   out->push_back({"fit.given_cache", Severity::kError, RankName(rank),
                   fmt::format("out of memory when the cache of {} is allocated: {} too much",
                               FormatGiB(kv, 2), FormatGiB(outside - left, 2)),
                   std::move(fix)});
+}
+
+// Whether the size of the cache was asked for and is more than the engine would have taken.
+bool TakesGivenCache(const Prepared& p, const RankPlan& rank, int64_t num_blocks) {
+  const EngineSettings& s = p.context.settings;
+  if (!s.num_gpu_blocks_override) return s.kv_cache_memory_bytes.has_value();
+  return rank.bytes_per_block * num_blocks > rank.kv_available.central;
 }
 
 // What of a rank lies outside the engine's budget: all of it, and what is there when it starts.
@@ -113,8 +131,8 @@ void CheckOutside(const Prepared& p, const Plan& plan, std::vector<Finding>* out
     const Bytes left = rank.device_total - rank.budget;
     if (outside.all <= left) continue;
     const Bytes free = rank.capacity - outside.at_start;
-    if (p.context.settings.kv_cache_memory_bytes) {
-      CheckGivenCache(p, rank, outside.all, left, out);
+    if (TakesGivenCache(p, rank, plan.kv->num_blocks)) {
+      CheckGivenCache(p, rank, plan.kv->num_blocks, outside.all, left, out);
     } else if (free < rank.budget) {
       out->push_back(
           {"fit.free_memory", Severity::kError, RankName(rank),
@@ -140,9 +158,10 @@ void CheckLoading(const Plan& plan, std::vector<Finding>* out) {
       [](const RankPlan& a, const RankPlan& b) { return a.load_peak < b.load_peak; });
   if (worst->load_peak <= worst->capacity || worst->weights > worst->capacity) return;
   out->push_back({"fit.load_peak", Severity::kError, RankName(*worst),
-                  fmt::format("loading peaks at {} of the {} that CUDA sees",
-                              FormatGiB(worst->load_peak, 2), FormatGiB(worst->capacity, 2)),
-                  ""});
+                  fmt::format("loading peaks at {} of the {} that CUDA sees: {}",
+                              FormatGiB(worst->load_peak, 2), FormatGiB(worst->capacity, 2),
+                              worst->load_reason),
+                  worst->load_help});
 }
 
 void NotePadding(const Prepared& p, std::vector<Finding>* out) {
@@ -263,33 +282,17 @@ void NoteSequences(const Prepared& p, const Plan& plan, std::vector<Finding>* ou
                    floor == 1 ? "1 full window" : fmt::format("{} full windows", floor))});
 }
 
-void NoteOffload(const Prepared& p, const Plan& plan, std::vector<Finding>* out) {
-  const EngineSettings& s = p.context.settings;
-  if (s.cpu_offload_gb <= 0) {
-    if (!s.cpu_offload_params.empty()) {
-      out->push_back({"offload.nothing", Severity::kWarning, "--cpu-offload-params",
-                      "names parameters, but nothing moves without --cpu-offload-gb",
-                      "give the GiB a card, such as --cpu-offload-gb 32"});
-    }
-    return;
-  }
-  Bytes payload, pinned;
-  for (const RankPlan& rank : plan.ranks) {
-    payload += rank.offloaded;
-    pinned += rank.pinned_allocated;
-  }
-  if (payload == Bytes()) {
-    out->push_back({"offload.nothing", Severity::kWarning, "--cpu-offload-params",
-                    "matches no parameter of the decoder layers: nothing is offloaded",
-                    "names are whole dotted segments, such as w13_weight,w2_weight"});
-    return;
-  }
+// fastsafetensors is fast because files go to the card as they are.
+void NoteStaging(const Prepared& p, const Plan& plan, std::vector<Finding>* out) {
+  if (p.context.settings.load_format != "fastsafetensors" || plan.verdict != Verdict::kFits) return;
+  const auto worst = std::max_element(
+      plan.ranks.begin(), plan.ranks.end(),
+      [](const RankPlan& a, const RankPlan& b) { return a.load_peak < b.load_peak; });
   out->push_back(
-      {"offload.pinned_rounding", Severity::kNote, "host memory",
-       fmt::format("{} of offloaded weights take {} of pinned memory over all nodes: the allocator "
-                   "rounds each tensor up to a power of two",
-                   FormatGiB(payload, 2), FormatGiB(pinned, 2)),
-       "size nodes and container limits (memlock, cgroup) for the larger number"});
+      {"load.staging", Severity::kNote, "--load-format fastsafetensors",
+       fmt::format("{}: loading peaks at {} of the {} that CUDA sees", worst->load_reason,
+                   FormatGiB(worst->load_peak, 2), FormatGiB(worst->capacity, 2)),
+       ""});
 }
 
 void NoteNuma(const Prepared& p, const Plan& plan, std::vector<Finding>* out) {
@@ -375,6 +378,7 @@ std::vector<Finding> ExplainingNotes(const Environment&, const Prepared& p,
   NoteStateMode(p, plan, &out);
   NoteSequences(p, plan, &out);
   NoteOffload(p, plan, &out);
+  NoteStaging(p, plan, &out);
   NoteNuma(p, plan, &out);
   NoteRange(plan, &out);
   return out;

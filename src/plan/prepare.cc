@@ -4,8 +4,12 @@
 
 #include <algorithm>
 
+#include "engine/vllm/command_findings.h"
 #include "engine/vllm/legality.h"
+#include "engine/vllm/prefetch.h"
 #include "engine/vllm/weights.h"
+#include "plan/load_peak.h"
+#include "plan/predict_runs.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/units.h"
 
@@ -14,6 +18,7 @@ namespace {
 
 constexpr int64_t kMostRanks = 8192;
 constexpr int64_t kMostRequests = 1'000'000;
+constexpr int64_t kMostLayers = 1'000'000;
 
 Status CheckSizes(const Deployment& d) {
   const std::pair<const char*, int64_t> sizes[] = {{"--tensor-parallel-size", d.sizes.tp},
@@ -126,12 +131,26 @@ Status CheckOffload(const Deployment& d) {
     return Fail(ErrorCode::kUsage, fmt::format("--cpu-offload-gb {}", s.cpu_offload_gb),
                 "expected GiB a card, zero or more");
   }
-  if (s.offload_backend && *s.offload_backend != "uva" && *s.offload_backend != "auto") {
-    return Fail(
-        *s.offload_backend == "prefetch" ? ErrorCode::kUnsupported : ErrorCode::kUsage,
-        "--offload-backend " + Printable(*s.offload_backend),
-        *s.offload_backend == "prefetch" ? "prefetch offload is not modelled yet" : "expected uva",
-        "uva is modelled");
+  const std::string backend = s.offload_backend.value_or("auto");
+  if (backend != "auto" && backend != "uva" && backend != "prefetch") {
+    return Fail(ErrorCode::kUsage, "--offload-backend " + Printable(backend),
+                "expected auto, uva or prefetch");
+  }
+  const std::pair<const char*, int64_t> counts[] = {
+      {"--offload-group-size", s.offload_group_size},
+      {"--offload-num-in-group", s.offload_num_in_group},
+      {"--offload-prefetch-step", s.offload_prefetch_step}};
+  for (const auto& [flag, value] : counts) {
+    if (value < 0 || value > kMostLayers) {
+      return Fail(ErrorCode::kUsage, fmt::format("{} {}", flag, value),
+                  fmt::format("expected a number from 0 to {}", FormatCount(kMostLayers)));
+    }
+  }
+  if (s.offload_num_in_group == 0) {
+    return Fail(ErrorCode::kUsage, "--offload-num-in-group 0", "expected at least 1 layer");
+  }
+  if (const auto refusal = vllm::PrefetchRefusal(s)) {
+    return Fail(ErrorCode::kUsage, "--offload-group-size", *refusal);
   }
   return {};
 }
@@ -154,15 +173,27 @@ Result<Environment> MakeEnvironment(const Model& model, const Catalog& catalog,
   SHARDPLAN_ASSIGN_OR_RETURN(env.gpu, catalog.FindGpu(deployment.gpu));
   SHARDPLAN_ASSIGN_OR_RETURN(env.profile,
                              vllm::LoadProfile(store, deployment.engine_version, &env.findings));
+  const EngineSettings& settings = deployment.settings;
+  if (!settings.command_flags.empty() || !settings.env.empty()) {
+    SHARDPLAN_ASSIGN_OR_RETURN(const vllm::FlagTable table, vllm::FlagTable::Load(store));
+    const std::string& version =
+        deployment.engine_version.empty() ? env.profile.version : deployment.engine_version;
+    for (Finding& finding : vllm::CheckCommand(table, version, model.arch, settings)) {
+      env.findings.push_back(std::move(finding));
+    }
+  }
+  env.calibration = PredictRuns(env, store, deployment);
   return env;
 }
 
 Status Prepare(const Environment& env, const Deployment& deployment, Prepared* out) {
   SHARDPLAN_RETURN_IF_ERROR(CheckSizes(deployment));
   SHARDPLAN_RETURN_IF_ERROR(CheckOffload(deployment));
+  SHARDPLAN_RETURN_IF_ERROR(CheckLoadFormat(deployment.settings));
   out->deployment = deployment;
   out->gpu = env.gpu;
   out->findings = env.findings;
+  out->findings.insert(out->findings.end(), deployment.findings.begin(), deployment.findings.end());
   if (deployment.gpu_memory_total) {
     const Bytes total = *deployment.gpu_memory_total;
     const Bytes most = env.gpu.device_total.bytes.high;
@@ -186,6 +217,10 @@ Status Prepare(const Environment& env, const Deployment& deployment, Prepared* o
          "kernels on ROCm",
          "take the weights and the KV arithmetic, and measure the rest"});
   }
+  if (const auto conflict = vllm::OffloadConflict(deployment.settings)) {
+    out->findings.push_back({"offload.conflict", Severity::kWarning, "--offload-backend",
+                             "vLLM would say: " + *conflict, "give the options of one backend"});
+  }
   PlaceOnNodes(env, deployment, out);
 
   vllm::Context& c = out->context;
@@ -195,6 +230,8 @@ Status Prepare(const Environment& env, const Deployment& deployment, Prepared* o
   c.sizes = deployment.sizes;
   c.settings = deployment.settings;
   c.tp_spans_nodes = out->placement.tp_spans_nodes;
+  c.experts_span_nodes = out->placement.ranks_per_node > 0 &&
+                         deployment.sizes.expert_ranks() > out->placement.ranks_per_node;
   out->table = env.model->table;
   c.table = &out->table;
   SHARDPLAN_ASSIGN_OR_RETURN(c.resolved, vllm::ResolveSettings(c, &out->defaults, &out->findings));

@@ -2,6 +2,7 @@
 #ifndef SHARDPLAN_PLAN_PREPARE_H_
 #define SHARDPLAN_PLAN_PREPARE_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,13 +11,16 @@
 
 namespace shardplan {
 
+struct CalibrationTable;  // plan/predict_runs.h
+
 // What stays the same over many deployments of one model on one kind of card.
 struct Environment {
   const Model* model = nullptr;
   const Catalog* catalog = nullptr;
   GpuSpec gpu;
   vllm::Profile profile;
-  std::vector<Finding> findings;  // of choosing the profile
+  std::vector<Finding> findings;                        // of choosing the profile
+  std::shared_ptr<const CalibrationTable> calibration;  // nothing without measured runs
 };
 
 // Looks card and profile up. Fails with kUsage for an unknown card and kUnsupported for an engine

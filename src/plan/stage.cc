@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/vllm/all2all.h"
+#include "engine/vllm/eplb.h"
+#include "engine/vllm/prefetch.h"
 #include "shardplan/base/units.h"
 
 namespace shardplan {
@@ -18,6 +21,23 @@ std::vector<int64_t> BaselineGroups(const ParallelSizes& sizes, bool experts) {
   if (experts) groups.push_back(sizes.expert_ranks());
   std::erase_if(groups, [](int64_t ranks) { return ranks < 2; });
   return groups;
+}
+
+// One row for an account on each side of the budget: what joins it becomes a part.
+void Claim(Entry entry, std::vector<Entry>* entries) {
+  const auto it = std::find_if(entries->begin(), entries->end(), [&](const Entry& other) {
+    return other.account == entry.account && other.in_budget == entry.in_budget;
+  });
+  if (it == entries->end()) {
+    entries->push_back(std::move(entry));
+    return;
+  }
+  if (it->parts.empty()) it->parts.push_back({it->source, "", it->bytes.central});
+  if (entry.parts.empty()) entry.parts.push_back({entry.source, "", entry.bytes.central});
+  it->parts.insert(it->parts.end(), entry.parts.begin(), entry.parts.end());
+  it->bytes += entry.bytes;
+  it->basis = Softer(it->basis, entry.basis);
+  it->source += "; " + entry.source;
 }
 
 // What only exists once attention metadata does, and what the real sampler takes beyond the dummy
@@ -82,19 +102,6 @@ std::vector<Part> ActivationParts(const vllm::ActivationPeak& peak) {
   return parts;
 }
 
-// Weights come back to the card layer by layer while they are offloaded, and quantized experts are
-// repacked one parameter at a time.
-Bytes LoadTransient(const StageEvaluation& e, const DeviceWeights& weights,
-                    const StageRange& stage) {
-  Bytes largest = e.offload.largest_layer;
-  for (int64_t layer = stage.first; layer < stage.end(); ++layer) {
-    for (const DeviceParam& param : weights.layer(layer).params) {
-      if (param.role == Role::kRoutedExpert) largest = std::max(largest, param.bytes);
-    }
-  }
-  return largest;
-}
-
 Bytes Total(const std::vector<vllm::ExtraBytes>& extras) {
   Bytes sum;
   for (const vllm::ExtraBytes& extra : extras) sum += extra.bytes;
@@ -107,12 +114,7 @@ Bytes ResidentAt(const vllm::Context& c, const DeviceWeights& weights, int64_t s
   const StageRange& range = c.stages[static_cast<size_t>(stage)];
   Bytes bytes = weights.StageBytes(range, stage == 0, stage + 1 == c.sizes.pp) + buffers +
                 Total(vllm::PostLoad(c, range, weights));
-  if (c.settings.cpu_offload_gb > 0) {
-    bytes -= vllm::WalkUva(weights, range, Gibibytes(c.settings.cpu_offload_gb).ToBytes(),
-                           c.settings.cpu_offload_params)
-                 .bytes;
-  }
-  return bytes;
+  return bytes - vllm::WalkOffload(weights, range, c.settings).bytes;
 }
 
 }  // namespace
@@ -134,10 +136,7 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
   e.detail.buffers = Total(vllm::Buffers(c, range, local_experts));
   e.detail.post_load = Total(vllm::PostLoad(c, range, weights));
   e.detail.rounding = vllm::AllocatorRounding(c, range, weights);
-  if (c.settings.cpu_offload_gb > 0) {
-    e.offload = vllm::WalkUva(weights, range, Gibibytes(c.settings.cpu_offload_gb).ToBytes(),
-                              c.settings.cpu_offload_params);
-  }
+  e.offload = vllm::WalkOffload(weights, range, c.settings);
   e.resident = e.detail.parameters + e.detail.buffers + e.detail.post_load + e.detail.rounding -
                e.offload.bytes;
   e.weights = Range(e.resident);
@@ -152,7 +151,7 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
   auto add = [&](Account account, bool in_budget, Range bytes, Basis basis, std::string source,
                  std::vector<Part> parts = {}) {
     if (bytes.high == Bytes() && bytes.low == Bytes()) return;
-    e.entries.push_back({account, in_budget, bytes, basis, std::move(source), std::move(parts)});
+    Claim({account, in_budget, bytes, basis, std::move(source), std::move(parts)}, &e.entries);
   };
   const GpuSpec& gpu = *c.gpu;
   const Bytes capacity = gpu.cuda_visible.bytes.central;
@@ -189,14 +188,45 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
       ActivationParts(e.activation));
   add(Account::kCommunication, true, outside.communication, Basis::kAssumed,
       outside.communication_source);
+  const vllm::All2AllBuffers all2all = vllm::MakeAll2AllBuffers(c);
+  add(Account::kCommunication, true, Range(all2all.nvlink + all2all.network), Basis::kDerived,
+      all2all.source);
   add(Account::kWorkspace, true, outside.library, Basis::kAssumed, outside.library_source);
-  add(Account::kCudaGraphs, true, e.graphs.reserved, Basis::kAssumed,
-      fmt::format("reserve for {} piecewise and {} full graphs: {}", e.graphs.piecewise,
-                  e.graphs.full, c.profile->graph_estimate_base.source));
+  add(Account::kWorkspace, true, Range(e.offload.pool), Softer(exact, Basis::kDerived),
+      fmt::format("prefetch offload: {} buffers of each distinct parameter",
+                  c.settings.offload_prefetch_step));
+  for (const vllm::ExtraBytes& buffer : vllm::EplbBuffers(c, range, weights)) {
+    add(Account::kWorkspace, true, Range(buffer.bytes), Softer(exact, Basis::kDerived),
+        fmt::format("{}: {}", buffer.name, buffer.rule));
+  }
+  const std::string graphs =
+      fmt::format("{} piecewise and {} full graphs", e.graphs.piecewise, e.graphs.full);
+  if (e.graphs.deducted) {
+    add(Account::kCudaGraphs, true, e.graphs.reserved, Basis::kAssumed,
+        fmt::format("reserve for {}; they hold {} to {}: {}", graphs,
+                    FormatGiB(e.graphs.pool.low, 2), FormatGiB(e.graphs.pool.high, 2),
+                    c.profile->graph_estimate_base.source));
+  } else {
+    add(Account::kCudaGraphs, false, e.graphs.pool, Basis::kAssumed,
+        fmt::format("{}, which this version's budget does not reserve; per graph and layer, fitted "
+                    "on public start-up logs",
+                    graphs));
+  }
   const Entry workspace = UnprofiledWorkspace(c, last, range);
   add(workspace.account, false, workspace.bytes, workspace.basis, workspace.source,
       workspace.parts);
 
+  e.load = LargestTransient(prepared, model, weights, stage, e.offload);
+  SumUp(prepared, &e);
+  return e;
+}
+
+void SumUp(const Prepared& prepared, StageEvaluation* evaluation) {
+  const vllm::Context& c = prepared.context;
+  const GpuSpec& gpu = *c.gpu;
+  const Bytes capacity = gpu.cuda_visible.bytes.central;
+  StageEvaluation& e = *evaluation;
+  e.in_budget = e.outside = Range();
   for (const Entry& entry : e.entries) {
     (entry.in_budget ? e.in_budget : e.outside) += entry.bytes;
   }
@@ -205,6 +235,7 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
   e.budget = Range(RequestedBytes(gpu.cuda_visible.bytes.low, utilization),
                    RequestedBytes(capacity, utilization),
                    RequestedBytes(gpu.cuda_visible.bytes.high, utilization));
+  if (e.budget_is_settled) e.budget = Range(e.budget.central);
   if (c.settings.kv_cache_memory_bytes) {
     // Utilization is ignored: the engine takes what it needs and the cache that was asked for.
     const Bytes kv = *c.settings.kv_cache_memory_bytes;
@@ -215,7 +246,6 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
     e.kv_available = Range(e.budget.low - e.in_budget.high, e.budget.central - e.in_budget.central,
                            e.budget.high - e.in_budget.low);
   }
-  const Bytes transient = LoadTransient(e, weights, range);
   Range base;
   for (const Entry& entry : e.entries) {
     const bool at_load = entry.account == Account::kInUseByOthers ||
@@ -223,8 +253,7 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
                          (entry.account == Account::kCommunication && !entry.in_budget);
     if (at_load) base += entry.bytes;
   }
-  e.load_peak = base + e.weights + Range(transient);
-  return e;
+  e.load_peak = base + e.weights + e.load.bytes;
 }
 
 }  // namespace shardplan

@@ -7,6 +7,7 @@
 #include "engine/vllm/activations.h"
 #include "engine/vllm/offload.h"
 #include "engine/vllm/weights.h"
+#include "plan/load_peak.h"
 #include "plan/prepare.h"
 #include "shardplan/plan/plan.h"
 
@@ -33,6 +34,10 @@ struct StageEvaluation {
   Range outside;               // and outside it, the driver's reserve included
   Range kv_available;          // what the budget leaves; dear ends of the others make its low
   Range load_peak;             // of CUDA-visible memory, while loading
+  LoadTransient load;          // what of it is gone afterwards
+  // What a calibration added to the derived activations (they and their entry include it).
+  Bytes measured_activation;
+  bool budget_is_settled = false;  // a measured sum holds for the central budget
 };
 
 // `weights` are those of the rank's class (ComputeDeviceWeights with vllm::RulesFor), `ends` theirs
@@ -40,6 +45,9 @@ struct StageEvaluation {
 StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
                               const DeviceWeights& weights, int64_t stage, int64_t local_experts,
                               const GuessedWeights* ends = nullptr);
+
+// Fills in the sums over the entries: in_budget, outside, budget, kv_available and load_peak.
+void SumUp(const Prepared& prepared, StageEvaluation* evaluation);
 
 // Bytes that the engine allows itself: ceil(CUDA total × utilization), in the engine's doubles.
 Bytes RequestedBytes(Bytes cuda_total, double utilization);

@@ -106,7 +106,9 @@ std::string CacheSection(const Plan& plan, size_t width) {
       fmt::format("{}: {} resident at once", FormatTimes(kv.max_concurrency),
                   Plural(kv.full_window_requests, "full-window request", "full-window requests")));
   if (kv.typical_concurrency) {
-    facts.emplace_back("", FormatTimes(*kv.typical_concurrency) + " at the typical length");
+    facts.emplace_back(
+        "", fmt::format("{} with requests of {} tokens", FormatTimes(*kv.typical_concurrency),
+                        FormatCount(kv.typical_tokens.value_or(0))));
   }
   if (plan.sizes.dp > 1) {
     facts.emplace_back("", fmt::format("of one engine; there are {}", plan.sizes.dp));

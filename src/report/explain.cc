@@ -54,9 +54,20 @@ Explanation ExplanationOfWeights(const RankPlan& rank, const std::vector<WeightI
     out.items.push_back({std::move(name), std::move(rule), "", FormatBytes(bytes), bytes,
                          Basis::kDerived, std::move(source)});
   };
-  add("allocator rounding",
-      "tensors of 10 MiB or more: a rest of at most 1 MiB in their last 2 MiB is kept",
-      rank.detail.rounding, "engine profile");
+  // A measured figure has what it tells beyond parameters and buffers in the same place.
+  const std::vector<Entry>& entries = rank.ledger.entries();
+  const auto weights = std::find_if(entries.begin(), entries.end(), [](const Entry& entry) {
+    return entry.account == Account::kWeights;
+  });
+  if (weights != entries.end() && weights->basis == Basis::kMeasured) {
+    out.items.push_back({"measured beyond parameters and buffers", "the printed figure less them",
+                         "", FormatBytes(rank.detail.rounding), rank.detail.rounding,
+                         Basis::kMeasured, weights->source});
+  } else {
+    add("allocator rounding",
+        "tensors of 10 MiB or more: a rest of at most 1 MiB in their last 2 MiB is kept",
+        rank.detail.rounding, "engine profile");
+  }
   add("offloaded to host memory",
       "whole parameters in the engine's order until the budget is passed", -rank.offloaded,
       "--cpu-offload-gb");

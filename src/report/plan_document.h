@@ -10,6 +10,9 @@ namespace shardplan {
 // What RenderPlanJson prints (plan_json.cc).
 Document PlanDocument(const Plan& plan);
 
+// Its "kv_cache".
+Document KvDocument(const KvPlan& kv);
+
 }  // namespace shardplan
 
 #endif  // SHARDPLAN_REPORT_PLAN_DOCUMENT_H_

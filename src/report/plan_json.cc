@@ -140,36 +140,6 @@ Document ActivationsDocument(const Plan& plan) {
   return out;
 }
 
-Document KvDocument(const KvPlan& kv) {
-  Document by_stage = Document::array();
-  for (const Bytes bytes : kv.bytes_per_block_by_stage) by_stage.push_back(bytes.count());
-  Document groups = Document::array();
-  for (const KvGroupPlan& group : kv.groups) {
-    groups.push_back({{"kind", group.kind},
-                      {"window", group.window > 0 ? Document(group.window) : Document(nullptr)},
-                      {"caches", group.caches},
-                      {"block_tokens",
-                       group.block_tokens > 0 ? Document(group.block_tokens) : Document(nullptr)},
-                      {"page_bytes", group.page.count()},
-                      {"blocks_per_request", group.blocks_per_request}});
-  }
-  return {{"dtype", kv.dtype},
-          {"block_tokens", kv.block_tokens},
-          {"bytes_per_block", kv.bytes_per_block.count()},
-          {"page_bytes", kv.page.count()},
-          {"bytes_per_block_by_stage", by_stage},
-          {"attention_layers_by_stage", kv.attention_layers_by_stage},
-          {"groups", groups},
-          {"num_blocks", kv.num_blocks},
-          {"num_blocks_low", kv.num_blocks_low},
-          {"num_blocks_high", kv.num_blocks_high},
-          {"blocks_per_request", kv.blocks_per_request},
-          {"max_concurrency", kv.max_concurrency},
-          {"tokens", kv.tokens},
-          {"full_window_requests", kv.full_window_requests},
-          {"typical_concurrency", OrNull(kv.typical_concurrency)}};
-}
-
 Document HostDocument(const Plan& plan) {
   Document out = Document::array();
   for (const HostPlan& host : plan.host) {
@@ -218,6 +188,37 @@ Document LaunchDocument(const Plan& plan) {
 }
 
 }  // namespace
+
+Document KvDocument(const KvPlan& kv) {
+  Document by_stage = Document::array();
+  for (const Bytes bytes : kv.bytes_per_block_by_stage) by_stage.push_back(bytes.count());
+  Document groups = Document::array();
+  for (const KvGroupPlan& group : kv.groups) {
+    groups.push_back({{"kind", group.kind},
+                      {"window", group.window > 0 ? Document(group.window) : Document(nullptr)},
+                      {"caches", group.caches},
+                      {"block_tokens",
+                       group.block_tokens > 0 ? Document(group.block_tokens) : Document(nullptr)},
+                      {"page_bytes", group.page.count()},
+                      {"blocks_per_request", group.blocks_per_request}});
+  }
+  return {{"dtype", kv.dtype},
+          {"block_tokens", kv.block_tokens},
+          {"bytes_per_block", kv.bytes_per_block.count()},
+          {"page_bytes", kv.page.count()},
+          {"bytes_per_block_by_stage", by_stage},
+          {"attention_layers_by_stage", kv.attention_layers_by_stage},
+          {"groups", groups},
+          {"num_blocks", kv.num_blocks},
+          {"num_blocks_low", kv.num_blocks_low},
+          {"num_blocks_high", kv.num_blocks_high},
+          {"blocks_per_request", kv.blocks_per_request},
+          {"max_concurrency", kv.max_concurrency},
+          {"tokens", kv.tokens},
+          {"full_window_requests", kv.full_window_requests},
+          {"typical_tokens", OrNull(kv.typical_tokens)},
+          {"typical_concurrency", OrNull(kv.typical_concurrency)}};
+}
 
 Document PlanDocument(const Plan& plan) {
   const bool legal = plan.verdict != Verdict::kIllegal;

@@ -81,7 +81,7 @@ TEST(AppTest, UsageErrors) {
       {"plan m --enforce-eager=maybe",
        "--enforce-eager = maybe: expected a flag without a value, or true or false"},
       {"plan -- m --gpu", "--gpu: unexpected argument; see shardplan plan --help"},
-      {"plan m --sweep tp=1,2", "--sweep: unknown option; see shardplan plan --help"},
+      {"plan m --zebra tp=1,2", "--zebra: unknown option; see shardplan plan --help"},
       {"compare m",
        "compare: expected several variants, found one deployment; give --vary OPTION=A,B,… or "
        "--engine more than once"},

@@ -107,8 +107,8 @@ TEST(CompareCommandTest, UsageErrors) {
       {"compare m --gpu a10-24 --vary", "--vary: expected a value, found nothing"},
       {"compare m --gpu a10-24 --vary tensor-paralel-size=1,2",
        "--vary tensor-paralel-size: unknown option; did you mean tensor-parallel-size?"},
-      {"compare m --gpu a10-24 --vary format=table,json",
-       "--vary format: unknown option; every option of `shardplan plan` about the deployment can "
+      {"compare m --gpu a10-24 --vary colour=always,never",
+       "--vary colour: unknown option; every option of `shardplan plan` about the deployment can "
        "vary"},
       {"compare m --gpu a10-24 --tp 2 --vary tp=1,2",
        "--vary tp: --tp is given as well; leave one of them out"},

@@ -45,6 +45,38 @@ TEST(DeploymentOptionsTest, NothingIsTheEnginesDefault) {
   EXPECT_FALSE(d.settings.max_model_len || d.settings.enable_prefix_caching);
 }
 
+TEST(DeploymentOptionsTest, GraphsOffloadAndBalancing) {
+  const Parsed parsed = Parse(
+      "m --enable-eplb --redundant-experts 8 --performance-mode throughput "
+      "--no-enable-chunked-prefill --cudagraph-capture-sizes 1,2 --cudagraph-capture-sizes 8 "
+      "--max-cudagraph-capture-size 8 --optimization-level 1 "
+      "--compilation-config {\"cudagraph_mode\":\"FULL\"} --offload-group-size 8 "
+      "--offload-num-in-group 2 --offload-prefetch-step 3 --offload-params a,b "
+      "--load-format fastsafetensors");
+  EXPECT_EQ(parsed.error, "");
+  const EngineSettings& s = parsed.options.deployment.settings;
+  EXPECT_TRUE(s.enable_eplb);
+  EXPECT_EQ(s.redundant_experts, 8);
+  EXPECT_EQ(s.performance_mode, "throughput");
+  EXPECT_EQ(s.enable_chunked_prefill, false);
+  EXPECT_THAT(*s.cudagraph_capture_sizes, ElementsAre(1, 2, 8));
+  EXPECT_EQ(s.max_cudagraph_capture_size, 8);
+  EXPECT_EQ(s.optimization_level, 1);
+  EXPECT_EQ(s.cudagraph_mode, "FULL");
+  EXPECT_EQ(s.offload_group_size, 8);
+  EXPECT_EQ(s.offload_num_in_group, 2);
+  EXPECT_EQ(s.offload_prefetch_step, 3);
+  EXPECT_THAT(s.offload_params, ElementsAre("a", "b"));
+  EXPECT_EQ(s.load_format, "fastsafetensors");
+  EXPECT_EQ(Parse("m --eplb-config {\"num_redundant_experts\":16}")
+                .options.deployment.settings.redundant_experts,
+            16);
+  EXPECT_EQ(Parse("m --compilation-config {").error,
+            "--compilation-config {: expected JSON, could not parse");
+  EXPECT_EQ(Parse("m --cudagraph-capture-sizes 1,x").error,
+            "--cudagraph-capture-sizes 1,x: expected a whole number, at least 1");
+}
+
 TEST(DeploymentOptionsTest, WhereAndLayout) {
   const Parsed parsed = Parse(
       "m --gpu h20-96 --nodes 2 --gpus-per-node 4 --gpu-memory-in-use 2GiB "
@@ -111,6 +143,44 @@ TEST(DeploymentOptionsTest, EngineSettings) {
             true);
 }
 
+TEST(DeploymentOptionsTest, RarerSettings) {
+  const Parsed parsed = Parse(
+      "m --mamba-cache-dtype float32 --mamba-ssm-cache-dtype float16 "
+      "--disable-hybrid-kv-cache-manager --no-async-scheduling --num-gpu-blocks-override 7 "
+      "--disable-custom-all-reduce --logprobs-mode raw_logits --moe-backend Deep-GEMM "
+      "--attention-backend flash_attn");
+  EXPECT_EQ(parsed.error, "");
+  EngineSettings s = parsed.options.deployment.settings;
+  EXPECT_EQ(s.mamba_cache_dtype, "float32");
+  EXPECT_EQ(s.mamba_ssm_cache_dtype, "float16");
+  EXPECT_TRUE(s.disable_hybrid_kv_cache_manager);
+  EXPECT_EQ(s.async_scheduling, false);
+  EXPECT_EQ(s.num_gpu_blocks_override, 7);
+  EXPECT_TRUE(s.disable_custom_all_reduce);
+  EXPECT_EQ(s.logprobs_mode, "raw_logits");
+  EXPECT_EQ(s.moe_backend, "deep_gemm");
+  EXPECT_EQ(s.attention_backend, "FLASH_ATTN");
+  s = Parse(
+          "m --async-scheduling --no-disable-hybrid-kv-cache-manager "
+          "--no-disable-custom-all-reduce")
+          .options.deployment.settings;
+  EXPECT_EQ(s.async_scheduling, true);
+  EXPECT_FALSE(s.disable_hybrid_kv_cache_manager || s.disable_custom_all_reduce);
+  EXPECT_THROW(Parse("m --async-scheduling --no-async-scheduling"), CLI::ExcludesError);
+}
+
+TEST(DeploymentOptionsTest, Variables) {
+  const Parsed parsed = Parse(
+      "m --env VLLM_PP_LAYER_PARTITION=48,45 --env VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0 "
+      "--env VLLM_USE_V2_MODEL_RUNNER=1 --env A= --env B=x=y --env A=2");
+  EXPECT_EQ(parsed.error, "");
+  const Deployment& d = parsed.options.deployment;
+  EXPECT_THAT(*d.partition, ElementsAre(48, 45));
+  EXPECT_EQ(d.settings.estimate_graphs, false);
+  EXPECT_EQ(d.settings.v2_model_runner, true);
+  EXPECT_THAT(d.settings.env, ElementsAre(OptionValue("B", "x=y"), OptionValue("A", "2")));
+}
+
 TEST(DeploymentOptionsTest, TheLargestWindow) {
   EXPECT_TRUE(Parse("m --max-model-len auto").options.deployment.settings.max_model_len_auto);
   EXPECT_TRUE(Parse("m --max-model-len -1").options.deployment.settings.max_model_len_auto);
@@ -150,6 +220,13 @@ TEST(DeploymentOptionsTest, Errors) {
       {"m --pp-partition 48,x",
        "--pp-partition 48,x: expected the layers of each stage as positive numbers; write them "
        "with commas, such as 48,45"},
+      {"m --logprobs-mode raw",
+       "--logprobs-mode raw: expected processed_logits, processed_logprobs, raw_logits or "
+       "raw_logprobs"},
+      {"m --num-gpu-blocks-override 0",
+       "--num-gpu-blocks-override 0: expected a whole number, at least 1"},
+      {"m --env 1A=2", "--env 1A=2: expected NAME=VALUE; such as VLLM_USE_V2_MODEL_RUNNER=0"},
+      {"m --env VLLM_USE_V2_MODEL_RUNNER=on", "--env VLLM_USE_V2_MODEL_RUNNER=on: expected 0 or 1"},
       {"m --engine vllm@",
        "--engine vllm@: expected a version after the @; `shardplan catalog engines` lists those "
        "with a profile"},

@@ -68,8 +68,8 @@ TEST_F(VariantsTest, WrongAxes) {
       {"=8", "--vary =8: expected OPTION=A,B,…; such as tensor-parallel-size=8,16"},
       {"tensor-paralel-size=8,16",
        "--vary tensor-paralel-size: unknown option; did you mean tensor-parallel-size?"},
-      {"format=json",
-       "--vary format: unknown option; every option of `shardplan plan` about the deployment can "
+      {"colour=never",
+       "--vary colour: unknown option; every option of `shardplan plan` about the deployment can "
        "vary"},
       {"tp=", "--vary tp=: expected a value, found nothing"},
       {"tp=8,,16", "--vary tp=8,,16: expected a value, found nothing"},
@@ -168,11 +168,11 @@ TEST_F(VariantsTest, AnOptionIsGivenOrVaries) {
 TEST_F(VariantsTest, AtMostSixteen) {
   EXPECT_EQ(Make({"tp=1,2,3,4", "pp=1,2,3,4"})->size(), 16u);
   EXPECT_EQ(ErrorOf({"tp=1,2,3", "pp=1,2,3", "dp=1,2"}),
-            "variants: expected at most 16, found 18 (3 × 3 × 2); compare fewer values at a time");
+            "variants: expected at most 16, found 18 (3 × 3 × 2); give fewer values at a time");
   std::string many = "block-size=1";
   for (int i = 2; i <= 17; ++i) many += "," + std::to_string(i);
   EXPECT_EQ(ErrorOf({many}),
-            "variants: expected at most 16, found 17; compare fewer values at a time");
+            "variants: expected at most 16, found 17; give fewer values at a time");
 }
 
 }  // namespace

@@ -33,6 +33,47 @@ TEST(Assemble, RanksOfAStageMayDiffer) {
   for (const RankPlan& rank : plan.ranks) EXPECT_EQ(rank.ledger.Sum(), rank.device_total);
 }
 
+// --num-gpu-blocks-override: the blocks are given, and have to find their place on the card.
+TEST(Assemble, BlocksThatWereAskedFor) {
+  Deployment d = PublishedKimiK3();
+  const Plan free = Evaluate(ExampleFromConfig("kimi-k3"), d);
+  d.settings.num_gpu_blocks_override = 1000;
+  Plan plan = Evaluate(ExampleFromConfig("kimi-k3"), d);
+  EXPECT_EQ(plan.verdict, Verdict::kFits);
+  EXPECT_EQ(plan.kv->num_blocks, 1000);
+  EXPECT_EQ(plan.kv->num_blocks_low, 1000);
+  EXPECT_EQ(plan.kv->num_blocks_high, 1000);
+  EXPECT_EQ(plan.ranks[0].kv_available.central, free.ranks[0].kv_available.central);
+  EXPECT_EQ(plan.ranks[0].budget, free.ranks[0].budget);
+  // One request takes 692 blocks and the null block one.
+  EXPECT_EQ(plan.ranks[0].headroom, plan.kv->bytes_per_block * (1000 - 692 - 1));
+  d.settings.num_gpu_blocks_override = 692;
+  plan = Evaluate(ExampleFromConfig("kimi-k3"), d);
+  EXPECT_EQ(plan.verdict, Verdict::kDoesNotFit);
+  ASSERT_NE(testing_support::FindFinding(plan, "fit.window"), nullptr);
+  EXPECT_NE(
+      testing_support::FindFinding(plan, "fit.window")->fix.find("no --num-gpu-blocks-override"),
+      std::string::npos);
+  // More than the budget has room for, but not than the card has.
+  d.settings.num_gpu_blocks_override = free.kv->num_blocks + 100;
+  plan = Evaluate(ExampleFromConfig("kimi-k3"), d);
+  EXPECT_EQ(plan.verdict, Verdict::kFits);
+  EXPECT_GT(plan.ranks[0].budget, free.ranks[0].budget);
+  for (const RankPlan& rank : plan.ranks) EXPECT_EQ(rank.ledger.Sum(), rank.device_total);
+  d.settings.num_gpu_blocks_override = 5000;
+  plan = Evaluate(ExampleFromConfig("kimi-k3"), d);
+  EXPECT_EQ(plan.verdict, Verdict::kDoesNotFit);
+  const Finding* finding = testing_support::FindFinding(plan, "fit.given_cache");
+  ASSERT_NE(finding, nullptr);
+  ASSERT_EQ(finding->fix.substr(0, 26), "--num-gpu-blocks-override ");
+  d.settings.num_gpu_blocks_override = std::stoll(finding->fix.substr(26));
+  EXPECT_EQ(Evaluate(ExampleFromConfig("kimi-k3"), d).verdict, Verdict::kFits);
+  ++*d.settings.num_gpu_blocks_override;
+  EXPECT_EQ(Evaluate(ExampleFromConfig("kimi-k3"), d).verdict, Verdict::kDoesNotFit);
+  d.settings.num_gpu_blocks_override = int64_t{1} << 31;
+  EXPECT_EQ(Evaluate(ExampleFromConfig("kimi-k3"), d).verdict, Verdict::kDoesNotFit);
+}
+
 TEST(Assemble, AutoWindowIsTheLargestThatFits) {
   Deployment d = PublishedKimiK3();
   d.settings.max_model_len.reset();

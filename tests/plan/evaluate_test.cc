@@ -9,10 +9,12 @@ namespace shardplan {
 namespace {
 
 using ::testing::HasSubstr;
+using testing_support::Cards;
 using testing_support::Evaluate;
 using testing_support::ExampleFromConfig;
 using testing_support::FindFinding;
 using testing_support::PublishedKimiK3;
+using testing_support::Store;
 
 Plan K3(const Deployment& deployment) { return Evaluate(ExampleFromConfig("kimi-k3"), deployment); }
 
@@ -72,6 +74,30 @@ TEST(EvaluatePlan, BlocksOfThePublishedRuns) {
     EXPECT_LE(plan.kv->num_blocks_low, run.observed);
     EXPECT_GE(plan.kv->num_blocks_high, run.observed);
   }
+}
+
+// One evaluator for many deployments answers as each of them alone.
+TEST(FigureEvaluatorTest, FiguresAreThoseOfThePlan) {
+  FigureEvaluator evaluator(ExampleFromConfig("kimi-k3"), Cards(), Store());
+  std::vector<Deployment> deployments = {PublishedKimiK3(), PublishedKimiK3(), PublishedKimiK3(),
+                                         PublishedKimiK3()};
+  deployments[1].settings.max_num_batched_tokens = 16'384;
+  deployments[2].gpu = "h20-141";
+  deployments[3].engine_version = "0.28.0";
+  for (const Deployment& d : deployments) {
+    const Result<Plan> plan = evaluator.Evaluate(d);
+    ASSERT_TRUE(plan.has_value());
+    const Plan whole = K3(d);
+    EXPECT_EQ(plan->verdict, whole.verdict);
+    EXPECT_EQ(plan->engine_version, whole.engine_version);
+    EXPECT_EQ(plan->kv->num_blocks, whole.kv->num_blocks);
+    EXPECT_EQ(plan->ranks[0].headroom, whole.ranks[0].headroom);
+    EXPECT_TRUE(plan->launch.empty());
+  }
+  Deployment unknown = PublishedKimiK3();
+  unknown.gpu = "h20-97";
+  EXPECT_FALSE(evaluator.Evaluate(unknown).has_value());
+  EXPECT_TRUE(evaluator.Evaluate(deployments[0]).has_value());
 }
 
 TEST(EvaluatePlan, EvenShareOfSixteenH20) {

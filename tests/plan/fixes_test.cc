@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "shardplan/base/units.h"
 #include "support/plan_world.h"
 
 namespace shardplan {
@@ -73,6 +74,29 @@ TEST(Fixes, AWindowHoldsTheOutputThatWasAskedFor) {
   EXPECT_TRUE(LargestFittingWindow(EnvironmentFor(model, d), d).has_value());
   d.typical_tokens = largest + 1;
   EXPECT_FALSE(LargestFittingWindow(EnvironmentFor(model, d), d).has_value());
+}
+
+// The largest window that fits is offered where somebody could use it: 1,024 tokens, or a quarter
+// of what was asked for.
+TEST(Fixes, TinyWindowsAreNotOffered) {
+  const Model& model = ExampleFromConfig("dense-70b");
+  Deployment d;
+  d.gpu = "h100-80-sxm";
+  d.sizes.tp = 2;
+  d.settings.max_num_seqs = 8;
+  const auto largest_at = [&](int64_t cache_mib, int64_t asked) -> int64_t {
+    d.settings.kv_cache_memory_bytes = Bytes(cache_mib * kMiB);
+    d.settings.max_model_len = asked;
+    const auto fix = LargestFittingWindow(EnvironmentFor(model, d), d);
+    return fix ? *fix->settings.max_model_len : 0;
+  };
+  // A token costs 160 KiB a rank; a block has 16 tokens and one is the null block.
+  EXPECT_EQ(largest_at(161, 131'072), 0);     // 1,008 tokens
+  EXPECT_EQ(largest_at(163, 131'072), 1024);  // 1,024
+  EXPECT_EQ(largest_at(161, 4033), 0);        // less than a quarter
+  EXPECT_EQ(largest_at(161, 4032), 1008);
+  EXPECT_EQ(largest_at(20, 400), 112);
+  EXPECT_EQ(largest_at(20, 131'072), 0);
 }
 
 TEST(Fixes, NoWindowMendsWeightsThatDoNotFit) {

@@ -157,9 +157,25 @@ TEST_F(PrepareTest, RefusesOtherEnginesAndBackends) {
   d = Layout(8, 1);
   d.settings.offload_backend = "prefetch";
   EXPECT_EQ(Try(d),
-            "--offload-backend prefetch: prefetch offload is not modelled yet; uva is modelled");
+            "--offload-group-size: offload_num_in_group (1) must be <= offload_group_size (0)");
+  d.settings.offload_group_size = 4;
+  d.settings.offload_prefetch_step = 0;
+  EXPECT_EQ(Try(d),
+            "--offload-group-size: offload_prefetch_step (0) must be >= 1 when prefetch offloading "
+            "is enabled (offload_group_size > 0)");
+  d.settings.offload_num_in_group = 0;
+  EXPECT_EQ(Try(d), "--offload-num-in-group 0: expected at least 1 layer");
+  d.settings.offload_group_size = -1;
+  EXPECT_EQ(Try(d), "--offload-group-size -1: expected a number from 0 to 1,000,000");
+  d = Layout(8, 1);
   d.settings.offload_backend = "x";
-  EXPECT_EQ(Try(d), "--offload-backend x: expected uva; uva is modelled");
+  EXPECT_EQ(Try(d), "--offload-backend x: expected auto, uva or prefetch");
+  d = Layout(8, 1);
+  d.settings.load_format = "floppy";
+  EXPECT_EQ(Try(d),
+            "--load-format floppy: expected one of auto, dummy, fastsafetensors, hf, "
+            "instanttensor, mistral, modelexpress, npcache, pt, runai_streamer, "
+            "runai_streamer_sharded, safetensors, sharded_state or tensorizer");
   d = Layout(8, 1);
   d.settings.cpu_offload_gb = -1;
   EXPECT_EQ(Try(d), "--cpu-offload-gb -1: expected GiB a card, zero or more");

@@ -93,6 +93,30 @@ TEST_F(StageTest, CommunicatorsCountGroups) {
   EXPECT_EQ(two.count() * 3, three.count() * 2);
 }
 
+// A balanced rank holds its replicas in the weights, one layer's experts and the counts beside
+// them.
+TEST_F(StageTest, BalancingTakesReplicasAndBuffers) {
+  Deployment d;
+  d.gpu = "h200-141";
+  d.sizes.tp = 8;
+  d.sizes.expert_parallel = true;
+  const auto counted = [](const StageEvaluation& e) {
+    Bytes sum;
+    for (const Entry& entry : e.entries) {
+      if (entry.account == Account::kWorkspace && entry.in_budget) sum += entry.bytes.central;
+    }
+    return sum;
+  };
+  const StageEvaluation plain = Run("deepseek-v3", d, 0);
+  d.settings.enable_eplb = true;
+  d.settings.redundant_experts = 32;
+  const StageEvaluation balanced = Run("deepseek-v3", d, 0);
+  // 58 layers of 4 more experts: 3 × 7,168 × 2,048 in FP8, with a scale for each 128 × 128.
+  const Bytes expert(3 * 7168 * 2048 + 3 * (7168 / 128) * (2048 / 128) * 4);
+  EXPECT_EQ(balanced.detail.parameters - plain.detail.parameters, expert * 4 * 58);
+  EXPECT_EQ(counted(balanced) - counted(plain), expert * 36 + Bytes(int64_t{1001} * 58 * 288 * 4));
+}
+
 TEST_F(StageTest, LoadingPeaksAboveWhatStays) {
   const StageEvaluation e = Run("kimi-k3", PublishedKimiK3(), 0);
   EXPECT_GT(e.load_peak.central, e.resident);

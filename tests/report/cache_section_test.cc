@@ -50,6 +50,7 @@ TEST(CacheSectionTest, TellsTheDearerStage) {
   plan.kv->bytes_per_block_by_stage = {Bytes(10'616'832), Bytes(11'501'568)};
   plan.kv->attention_layers_by_stage = {11, 13};
   plan.kv->num_blocks_low = plan.kv->num_blocks_high = 2048;
+  plan.kv->typical_tokens = 100'000;
   plan.kv->typical_concurrency = 12.5;
   plan.sizes.dp = 4;
   const std::string text = CacheSection(plan, 100);
@@ -57,7 +58,7 @@ TEST(CacheSectionTest, TellsTheDearerStage) {
                               "                 stage 1: 11,501,568 B, 13 attention layers (the "
                               "dearest)\n"
                               "  blocks         2,048, the least of all ranks\n"));
-  EXPECT_THAT(text, HasSubstr("                 12.50× at the typical length\n"
+  EXPECT_THAT(text, HasSubstr("                 12.50× with requests of 100,000 tokens\n"
                               "                 of one engine; there are 4\n"));
 }
 

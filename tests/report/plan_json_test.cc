@@ -55,7 +55,7 @@ TEST(PlanJsonTest, FieldsInOrder) {
       ElementsAre("dtype", "block_tokens", "bytes_per_block", "page_bytes",
                   "bytes_per_block_by_stage", "attention_layers_by_stage", "groups", "num_blocks",
                   "num_blocks_low", "num_blocks_high", "blocks_per_request", "max_concurrency",
-                  "tokens", "full_window_requests", "typical_concurrency"));
+                  "tokens", "full_window_requests", "typical_tokens", "typical_concurrency"));
   EXPECT_EQ(d["kv_cache"]["groups"],
             Json::parse(R"([{"kind": "KDA states", "window": null, "caches": 7,
                              "block_tokens": null, "page_bytes": 524288, "blocks_per_request": 3},

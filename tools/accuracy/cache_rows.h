@@ -52,7 +52,10 @@ struct VerdictRow {
   std::string not_modelled;
 
   bool modelled() const { return not_modelled.empty(); }
-  bool holds() const { return (verdict == Verdict::kFits) == (log.result == "started"); }
+  // A layout that is illegal here is no reading of a start that found too little memory.
+  bool holds() const {
+    return verdict == (log.result == "started" ? Verdict::kFits : Verdict::kDoesNotFit);
+  }
 };
 
 struct CacheRows {

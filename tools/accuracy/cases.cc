@@ -107,6 +107,7 @@ Result<Case> ReadCase(const json& row, const std::string& data) {
   d.engine_version = row.at("version").get<std::string>();
   d.gpu = row.at("gpu").get<std::string>();
   d.nodes = row.at("nodes").get<int64_t>();
+  if (row.contains("gpus_per_node")) d.gpus_per_node = row["gpus_per_node"].get<int64_t>();
   d.sizes.tp = row.at("tp").get<int64_t>();
   d.sizes.pp = row.at("pp").get<int64_t>();
   d.sizes.dp = row.at("dp").get<int64_t>();

@@ -17,8 +17,9 @@ using OptionValue = std::pair<std::string, std::string>;
 
 // A flag of the engine's own command that a person gave, for what depends on the version.
 struct GivenFlag {
-  std::string name;   // "--moe-backend"
-  std::string value;  // as given, words joined by spaces; empty for a switch
+  std::string name;       // "--moe-backend"; of an object also "--attention-config.backend"
+  std::string value;      // as given, words joined by blanks; "true" or "false" of a switch
+  bool modelled = false;  // it became a setting; otherwise the plan does not know what it does
 };
 
 // What was asked for. A knob that is not set takes the engine's default for that version, card and
@@ -42,8 +43,8 @@ struct EngineSettings {
   std::optional<bool> async_scheduling;
   std::optional<int64_t> num_gpu_blocks_override;  // blocks of the cache, whatever memory there is
   bool disable_custom_all_reduce = false;
-  std::optional<std::string> logprobs_mode;  // "raw_logprobs", "processed_logits", …
-  std::optional<std::string> offload_backend;  // "uva"
+  std::optional<std::string> logprobs_mode;    // "raw_logprobs", "processed_logits", …
+  std::optional<std::string> offload_backend;  // "uva", "prefetch"
   double cpu_offload_gb = 0;                   // GiB per card, as vLLM counts them
   std::vector<std::string> cpu_offload_params;
   bool language_model_only = false;
@@ -51,6 +52,32 @@ struct EngineSettings {
   std::optional<std::string> moe_backend;         // "auto", "marlin", "triton", …
   std::optional<std::string> attention_backend;   // "FLASH_ATTN_MLA", …
   bool numa_bind = false;
+  std::optional<std::string> all2all_backend;  // "allgather_reducescatter", "deepep_…", …
+
+  // Batches and graphs.
+  std::optional<bool> enable_chunked_prefill;
+  std::optional<std::string> performance_mode;  // "balanced", "interactivity", "throughput"
+  std::optional<int64_t> optimization_level;    // 0 to 3
+  std::optional<int64_t> compilation_mode;      // 0 to 3: none, torch.compile, Dynamo once, vLLM's
+  std::optional<std::string> cudagraph_mode;    // "NONE", "PIECEWISE", "FULL_AND_PIECEWISE", …
+  std::optional<std::vector<int64_t>> cudagraph_capture_sizes;
+  std::optional<int64_t> max_cudagraph_capture_size;
+  bool sequence_parallel_pass = false;  // compilation pass "enable_sp"
+  // Keys of --compilation-config that no rule here looks at.
+  std::vector<std::string> compilation_keys_ignored;
+
+  // Prefetch offload: the last `num_in_group` layers of every `group_size`; zero: off.
+  int64_t offload_group_size = 0;
+  int64_t offload_num_in_group = 1;
+  int64_t offload_prefetch_step = 1;
+  std::vector<std::string> offload_params;
+
+  // Expert balancing: replicas of experts, over all ranks.
+  bool enable_eplb = false;
+  int64_t redundant_experts = 0;
+  int64_t eplb_window = 1000;  // batches whose load is kept
+
+  std::optional<std::string> load_format;  // "auto", "safetensors", "fastsafetensors", …
 
   // Environment variables with a meaning for memory.
   std::optional<bool> estimate_graphs;  // VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS
@@ -59,6 +86,7 @@ struct EngineSettings {
   // What goes into the launch commands as it is, without a meaning here.
   std::vector<OptionValue> env;              // other variables
   std::vector<std::string> extra_arguments;  // other flags, each followed by its values
+  std::optional<std::string> served_model;   // what to serve, where it is not the path planned from
 
   // Flags of a command that was read, all of them, in its order: which of them this version has is
   // told beside the plan.

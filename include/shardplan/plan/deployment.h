@@ -3,6 +3,7 @@
 #define SHARDPLAN_PLAN_DEPLOYMENT_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,8 @@
 #include "shardplan/layout/layout.h"
 
 namespace shardplan {
+
+struct Calibration;  // shardplan/plan/calibration.h
 
 struct Deployment {
   // Where.
@@ -35,6 +38,9 @@ struct Deployment {
   std::optional<int64_t> typical_tokens;  // a length at which concurrency is told as well
 
   std::vector<Finding> findings;  // of reading the request; the plan tells them with its own
+
+  // What is known: figures of real runs, which replace assumed ones.
+  std::shared_ptr<const Calibration> calibration;
 };
 
 }  // namespace shardplan

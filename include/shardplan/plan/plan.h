@@ -3,6 +3,7 @@
 #define SHARDPLAN_PLAN_PLAN_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -64,6 +65,8 @@ struct RankPlan {
   Bytes bytes_per_block;
   Bytes headroom;  // kv_available less what was asked for
   Bytes load_peak;
+  std::string load_reason;  // what is on the card for a moment, in words
+  std::string load_help;    // what makes it smaller
   Ledger ledger;
 };
 
@@ -94,7 +97,8 @@ struct KvPlan {
   double max_concurrency = 0;
   int64_t tokens = 0;
   int64_t full_window_requests = 0;
-  std::optional<double> typical_concurrency;
+  std::optional<int64_t> typical_tokens;      // as asked for
+  std::optional<double> typical_concurrency;  // at that length
 };
 
 struct WindowPlan {
@@ -196,6 +200,28 @@ struct Plan {
 // one that does not fit are plans, not errors.
 Result<Plan> EvaluatePlan(const Model& model, const Catalog& catalog, const ConfigStore& store,
                           const Deployment& deployment);
+
+struct Environment;
+
+// Makes many plans of one model, fast: the same figures and verdict as EvaluatePlan, without fixes,
+// explaining notes, host memory, files and launch commands. What deployments on the same card and
+// engine share is looked up once. Model, catalogue and store have to outlive it.
+class FigureEvaluator {
+ public:
+  FigureEvaluator(const Model& model, const Catalog& catalog, const ConfigStore& store);
+  ~FigureEvaluator();
+  FigureEvaluator(const FigureEvaluator&) = delete;
+  FigureEvaluator& operator=(const FigureEvaluator&) = delete;
+
+  Result<Plan> Evaluate(const Deployment& deployment);
+
+ private:
+  const Model& model_;
+  const Catalog& catalog_;
+  const ConfigStore& store_;
+  std::unique_ptr<Environment> environment_;  // of the last deployment,
+  Deployment last_;                           // which was this one
+};
 
 // The items behind a rank's weights (parameters, buffers, post-load copies; offloaded ones
 // included): they sum to parameters + buffers + post_load. Fails as EvaluatePlan does, and with

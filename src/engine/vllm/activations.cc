@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/vllm/all2all.h"
 #include "engine/vllm/sparse_attention.h"
 #include "engine/vllm/weights.h"
 #include "shardplan/base/units.h"
@@ -234,12 +235,17 @@ class PeakModel {
     int64_t tokens = t_ * (c_.sizes.expert_parallel ? c_.sizes.dp : 1);
     const int64_t chunk = c_.profile->moe_chunk_tokens;
     if (chunk > 0 && triton_like) tokens = std::min(tokens, chunk);
-    const int64_t ws = MoeWorkspace(tokens, k, n, rules.local_experts);
+    int64_t ws = MoeWorkspace(tokens, k, n, rules.local_experts);
+    const bool batched = TakesBatches(r_.all2all_backend, c_.sizes);
+    if (batched) {
+      // Every local expert has room for a whole batch of every rank.
+      ws = rules.local_experts * t_ * c_.sizes.expert_ranks() * (std::max(n, k) + n) * 2;
+    }
     peak->moe_workspace = Bytes(ws);
     // The workspace manager never shrinks: it lies under every later phase
     // (v1/worker/workspace.py, from v0.12).
     const bool managed = c_.profile->workspace_manager && IsModular() && !HasTritonKernels() &&
-                         (triton_like || backend == "marlin" || backend == "humming");
+                         (triton_like || batched || backend == "marlin" || backend == "humming");
     const int64_t sparse = SparseWorkspace(c_);
     workspace_ = std::max(managed ? ws : 0, sparse);
     const int64_t held = managed ? workspace_ : ws + sparse;
@@ -337,24 +343,26 @@ GraphReserve ComputeGraphReserve(const Context& c, int64_t stage) {
   GraphReserve reserve;
   const Resolved& r = c.resolved;
   if (r.capture_sizes.empty()) return reserve;
-  reserve.piecewise = static_cast<int64_t>(r.capture_sizes.size());
-  reserve.full = std::count_if(r.capture_sizes.begin(), r.capture_sizes.end(),
-                               [&](int64_t size) { return size <= r.max_num_seqs; });
-  const bool deducted = c.profile->graph_estimate == GraphEstimate::kAlways ||
-                        (c.profile->graph_estimate == GraphEstimate::kV1Only && !r.v2_runner);
-  if (!deducted) return reserve;
+  reserve.piecewise = r.graphs.piecewise;
+  reserve.full = r.graphs.full;
   // Bytes of one captured graph, fitted on public logs: 0.18 MiB a layer on one GPU, 6 MiB and
   // 0.17 MiB a layer on several.
   const int64_t layers = c.stages[static_cast<size_t>(stage)].count;
   const int64_t one =
       c.sizes.tp == 1 ? layers * 18 * kMiB / 100 : 6 * kMiB + layers * 17 * kMiB / 100;
   const int64_t all = one * (reserve.piecewise + reserve.full);
+  reserve.pool = Range(Bytes(all / 2), Bytes(all), Bytes(all * 3 / 2));
+  // The second runner's estimate came late; the first one's could be asked for before it was the
+  // default, and can be switched off.
+  const bool has_one = c.profile->graph_estimate == GraphEstimate::kAlways || !r.v2_runner;
+  const bool by_default = c.profile->graph_estimate != GraphEstimate::kNever;
+  if (!has_one || !c.settings.estimate_graphs.value_or(by_default)) return reserve;
+  reserve.deducted = true;
+  reserve.reserved = reserve.pool;
   if (r.v2_runner) {
     // The late estimator keeps the segments of its throwaway pool.
     const Range base = c.profile->graph_estimate_base.At(1);
     reserve.reserved = base + Range(Bytes(all * 3 / 10), Bytes(all), Bytes(all));
-  } else {
-    reserve.reserved = Range(Bytes(all / 2), Bytes(all), Bytes(all * 3 / 2));
   }
   return reserve;
 }

@@ -45,7 +45,9 @@ OutsideTorch ComputeOutsideTorch(const Context& context);
 
 // What the engine sets aside for CUDA graphs on a stage: zero with --enforce-eager.
 struct GraphReserve {
-  Range reserved;  // deducted from the budget
+  bool deducted = false;  // by this version and runner, or as VLLM_MEMORY_PROFILER_… says
+  Range reserved;         // deducted from the budget; zero where it is not
+  Range pool;             // what the captured graphs really hold
   int64_t piecewise = 0;
   int64_t full = 0;
 };

@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
+#include "engine/vllm/compilation_config.h"
+#include "engine/vllm/prefetch.h"
+
 namespace shardplan::vllm {
 namespace {
 
@@ -44,35 +49,93 @@ void AddNodes(const Context& c, const NodeFacts& facts, ArgumentList* args) {
   if (facts.node > 0) args->Flag("--headless");
 }
 
-void AddOffload(const Context& c, ArgumentList* args) {
-  if (c.settings.cpu_offload_gb <= 0) return;
-  args->Flag("--offload-backend", "uva");
-  args->Flag("--cpu-offload-gb", c.settings.cpu_offload_gb);
-  if (!c.settings.cpu_offload_params.empty()) {
-    args->FlagList("--cpu-offload-params", c.settings.cpu_offload_params);
+void AddBalancing(const EngineSettings& s, ArgumentList* args) {
+  if (!s.enable_eplb) return;
+  args->Flag("--enable-eplb");
+  args->Flag("--eplb-config", fmt::format("{{\"num_redundant_experts\":{},\"window_size\":{}}}",
+                                          s.redundant_experts, s.eplb_window));
+}
+
+void AddGraphs(const EngineSettings& s, ArgumentList* args) {
+  if (s.optimization_level) args->Flag("--optimization-level", *s.optimization_level);
+  if (s.cudagraph_capture_sizes) {
+    args->FlagList("--cudagraph-capture-sizes", *s.cudagraph_capture_sizes);
   }
+  if (s.max_cudagraph_capture_size) {
+    args->Flag("--max-cudagraph-capture-size", *s.max_cudagraph_capture_size);
+  }
+  if (const auto json = CompilationConfigOf(s)) args->Flag("--compilation-config", *json);
+}
+
+void AddOffload(const EngineSettings& s, ArgumentList* args) {
+  switch (ChosenOffload(s)) {
+    case OffloadBackend::kUva:
+      args->Flag("--offload-backend", "uva");
+      args->Flag("--cpu-offload-gb", s.cpu_offload_gb);
+      if (!s.cpu_offload_params.empty()) {
+        args->FlagList("--cpu-offload-params", s.cpu_offload_params);
+      }
+      break;
+    case OffloadBackend::kPrefetch:
+      args->Flag("--offload-backend", "prefetch");
+      args->Flag("--offload-group-size", s.offload_group_size);
+      args->Flag("--offload-num-in-group", s.offload_num_in_group);
+      args->Flag("--offload-prefetch-step", s.offload_prefetch_step);
+      if (!s.offload_params.empty()) args->FlagList("--offload-params", s.offload_params);
+      break;
+    default:
+      break;
+  }
+}
+
+// Flags of a command that was read and that mean nothing here. The plan's own come first, so that
+// what they say counts.
+void AddExtras(const std::vector<std::string>& extras, std::vector<std::string>* argv) {
+  const std::set<std::string> own(argv->begin(), argv->end());
+  const auto is_flag = [](const std::string& word) { return word.starts_with("--"); };
+  for (size_t begin = 0; begin < extras.size();) {
+    size_t end = begin + 1;
+    while (end < extras.size() && !is_flag(extras[end])) ++end;
+    const std::string name = extras[begin].substr(0, extras[begin].find('='));
+    if (!own.contains(name))
+      argv->insert(argv->end(), &extras[begin], &extras[begin] + (end - begin));
+    begin = end;
+  }
+}
+
+void AddEnvironment(const Context& c, bool explicit_partition, NodeCommand* command) {
+  const EngineSettings& s = c.settings;
+  if (c.sizes.pp > 1 && explicit_partition) {
+    command->env.emplace_back("VLLM_PP_LAYER_PARTITION", FormatPartition(c.stages));
+  }
+  const auto add_switch = [&](const char* name, std::optional<bool> value) {
+    if (value) command->env.emplace_back(name, *value ? "1" : "0");
+  };
+  add_switch("VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS", s.estimate_graphs);
+  add_switch("VLLM_USE_V2_MODEL_RUNNER", s.v2_model_runner);
+  command->env.insert(command->env.end(), s.env.begin(), s.env.end());
 }
 
 }  // namespace
 
 NodeCommand MakeCommand(const Context& c, const std::string& model, const NodeFacts& facts) {
   NodeCommand command;
-  if (c.sizes.pp > 1 && facts.explicit_partition) {
-    command.env.emplace_back("VLLM_PP_LAYER_PARTITION", FormatPartition(c.stages));
-  }
+  AddEnvironment(c, facts.explicit_partition, &command);
   const EngineSettings& s = c.settings;
   const Resolved& r = c.resolved;
   ArgumentList args;
   args.Flag("vllm");
   args.Flag("serve");
   // A path that begins with a dash would be read as a flag.
-  args.Flag(model.starts_with('-') ? "./" + model : model);
+  const std::string& served = s.served_model ? *s.served_model : model;
+  args.Flag(served.starts_with('-') ? "./" + served : served);
   if (c.arch->trust_remote_code) args.Flag("--trust-remote-code");
   args.Flag("--tensor-parallel-size", c.sizes.tp);
   args.Flag("--pipeline-parallel-size", c.sizes.pp);
   if (c.sizes.dp > 1) args.Flag("--data-parallel-size", c.sizes.dp);
   if (c.sizes.dcp > 1) args.Flag("--decode-context-parallel-size", c.sizes.dcp);
   if (c.sizes.expert_parallel) args.Flag("--enable-expert-parallel");
+  AddBalancing(c.settings, &args);
   AddNodes(c, facts, &args);
   // What fits is the engine's to find where it was asked to: its own measurement decides.
   if (s.max_model_len_auto) {
@@ -82,15 +145,24 @@ NodeCommand MakeCommand(const Context& c, const std::string& model, const NodeFa
   }
   args.Flag("--max-num-seqs", r.max_num_seqs);
   args.Flag("--max-num-batched-tokens", r.max_num_batched_tokens);
+  if (s.enable_chunked_prefill) {
+    args.Flag(*s.enable_chunked_prefill ? "--enable-chunked-prefill"
+                                        : "--no-enable-chunked-prefill");
+  }
+  if (s.performance_mode) args.Flag("--performance-mode", *s.performance_mode);
   args.Flag("--gpu-memory-utilization", r.gpu_memory_utilization);
   if (s.kv_cache_memory_bytes) {
     args.Flag("--kv-cache-memory-bytes", s.kv_cache_memory_bytes->count());
+  }
+  if (s.num_gpu_blocks_override) {
+    args.Flag("--num-gpu-blocks-override", *s.num_gpu_blocks_override);
   }
   if (s.dtype) args.Flag("--dtype", *s.dtype);
   if (r.kv_cache_dtype != "auto") args.Flag("--kv-cache-dtype", r.kv_cache_dtype);
   if (s.block_size) args.Flag("--block-size", *s.block_size);
   if (s.attention_backend) args.Flag("--attention-backend", *s.attention_backend);
   if (!r.moe_backend.empty() && s.moe_backend) args.Flag("--moe-backend", *s.moe_backend);
+  if (s.all2all_backend) args.Flag("--all2all-backend", *s.all2all_backend);
   args.Flag(r.prefix_caching ? "--enable-prefix-caching" : "--no-enable-prefix-caching");
   if (!r.mamba_cache_mode.empty()) args.Flag("--mamba-cache-mode", r.mamba_cache_mode);
   if (s.mamba_cache_dtype) args.Flag("--mamba-cache-dtype", *s.mamba_cache_dtype);
@@ -100,14 +172,19 @@ NodeCommand MakeCommand(const Context& c, const std::string& model, const NodeFa
     args.Flag(*s.async_scheduling ? "--async-scheduling" : "--no-async-scheduling");
   }
   if (s.enforce_eager) args.Flag("--enforce-eager");
+  AddGraphs(s, &args);
+  if (s.disable_custom_all_reduce) args.Flag("--disable-custom-all-reduce");
+  if (s.logprobs_mode) args.Flag("--logprobs-mode", *s.logprobs_mode);
   if (s.language_model_only) args.Flag("--language-model-only");
   if (s.mm_encoder_tp_mode) args.Flag("--mm-encoder-tp-mode", *s.mm_encoder_tp_mode);
-  AddOffload(c, &args);
+  if (s.load_format) args.Flag("--load-format", *s.load_format);
+  AddOffload(c.settings, &args);
   if (s.numa_bind) {
     args.Flag("--numa-bind");
     args.FlagList("--numa-bind-nodes", facts.numa_of_gpu);
   }
   command.argv = args.Take();
+  AddExtras(s.extra_arguments, &command.argv);
   return command;
 }
 

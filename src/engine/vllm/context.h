@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/vllm/capture_sizes.h"
 #include "engine/vllm/profile.h"
 #include "shardplan/base/finding.h"
 #include "shardplan/engine/settings.h"
@@ -38,12 +39,15 @@ struct Resolved {
   int64_t kernel_block = 16;                // what that backend's blocks are multiples of
   int64_t block_size = 16;                  // before hybrid alignment
   std::string moe_backend;                  // "marlin", "deep_gemm", …; empty for dense models
+  std::string all2all_backend;              // how tokens reach experts on other engines
   bool v2_runner = true;
   bool vision_on_device = false;
   bool vision_sharded = false;
-  bool replicate_shared = false;       // sequence-parallel MoE
-  bool compiled = false;               // torch.compile; breakable-graph models run eager Python
-  std::vector<int64_t> capture_sizes;  // empty with --enforce-eager
+  bool replicate_shared = false;  // sequence-parallel MoE
+  bool compiled = false;          // torch.compile; breakable-graph models run eager Python
+  GraphMode graph_mode = GraphMode::kNone;  // what the attention backend leaves of the mode
+  std::vector<int64_t> capture_sizes;       // empty with --enforce-eager
+  GraphCounts graphs;                       // that are captured
 };
 
 struct Context {
@@ -56,6 +60,7 @@ struct Context {
   EngineSettings settings;
   Resolved resolved;
   bool tp_spans_nodes = false;
+  bool experts_span_nodes = false;
 };
 
 // Kimi-Linear and Kimi-K3 are one class in vLLM (vllm/models/kimi_k3): its paddings and its
@@ -66,19 +71,6 @@ inline bool IsKimiClass(const Architecture& arch) { return arch.kda.heads > 0; }
 // Fails with kUsage for values vLLM would not accept (a utilization above one, an unknown dtype).
 Result<Resolved> ResolveSettings(const Context& context, std::vector<OptionValue>* defaults,
                                  std::vector<Finding>* findings);
-
-// The list of batch sizes that CUDA graphs are captured for.
-// Source: vllm/config/vllm.py:_set_cudagraph_sizes (d29f7f5c).
-std::vector<int64_t> CaptureSizes(int64_t max_num_seqs, int64_t max_num_batched_tokens,
-                                  int64_t cap);
-
-// Default batched tokens and sequences of the API server, before capping.
-// Source: vllm/engine/arg_utils.py:get_batch_defaults (d29f7f5c).
-struct BatchDefaults {
-  int64_t max_num_batched_tokens = 0;
-  int64_t max_num_seqs = 0;
-};
-BatchDefaults DefaultsForCard(const GpuSpec& gpu, const Profile& profile);
 
 }  // namespace shardplan::vllm
 

@@ -79,6 +79,17 @@ KvLayout MakeKvLayout(const Context& c) {
   return layout;
 }
 
+Bytes PoolBytes(const Context& c, const KvLayout& layout, size_t stage, Bytes available) {
+  const Bytes block = layout.bytes_per_block[stage];
+  if (!c.settings.num_gpu_blocks_override || block <= Bytes()) return available;
+  constexpr int64_t kMost = int64_t{1} << 60;  // more than any card, and far from overflow
+  return block * std::min(*c.settings.num_gpu_blocks_override, kMost / block.count() + 1);
+}
+
+Bytes AdmittedBytes(const Context& c, const KvLayout& layout, size_t stage, Bytes available) {
+  return c.profile->override_before_check ? PoolBytes(c, layout, stage, available) : available;
+}
+
 KvCapacity ComputeCapacity(const KvLayout& layout, const std::vector<Bytes>& available,
                            int64_t max_model_len, TokensPrinted printed) {
   KvCapacity capacity;

@@ -31,6 +31,15 @@ struct KvLayout {
 // 2^31 in the settings, as ResolveSettings checks.
 KvLayout MakeKvLayout(const Context& context);
 
+// What a stage's blocks are counted of: `available`, or as much as the blocks take that
+// --num-gpu-blocks-override asks for, whatever memory there is.
+// Source: vllm/v1/core/kv_cache_utils.py (d29f7f5c).
+Bytes PoolBytes(const Context& context, const KvLayout& layout, size_t stage, Bytes available);
+
+// What the check of a request compares with its needs: the pool, or what is available where this
+// version checks before it looks at the override.
+Bytes AdmittedBytes(const Context& context, const KvLayout& layout, size_t stage, Bytes available);
+
 // Blocks, concurrency and tokens, as vLLM prints them.
 struct KvCapacity {
   int64_t num_blocks = 0;

@@ -7,7 +7,9 @@
 #include <set>
 #include <string>
 
+#include "engine/vllm/eplb.h"
 #include "engine/vllm/kv_groups.h"
+#include "engine/vllm/marlin_tiles.h"
 #include "engine/vllm/weights.h"
 #include "shardplan/base/suggest.h"
 #include "shardplan/base/units.h"
@@ -177,6 +179,28 @@ std::string LegalNeighbours(const Context& c) {
   return text;
 }
 
+std::optional<TileMiss> TileMissWith(const Context& context, int64_t tp) {
+  Context trial = context;
+  trial.sizes.tp = tp;
+  return FindTileMiss(trial, ComputeDeviceWeights(*trial.arch, *trial.table, RulesFor(trial, 0)));
+}
+
+// Divides, and leaves a slice that no kernel takes.
+void CheckTiles(const Context& c, std::vector<Finding>* findings) {
+  const std::optional<TileMiss> miss = TileMissWith(c, c.sizes.tp);
+  if (!miss) return;
+  int64_t below = c.sizes.tp - 1;
+  while (below >= 1 &&
+         !(DividesWith(c, below, c.sizes.expert_parallel) && !TileMissWith(c, below))) {
+    --below;
+  }
+  findings->push_back({"layout.tiles", Severity::kError,
+                       fmt::format("--tensor-parallel-size {}", c.sizes.tp), TileWords(*miss),
+                       below >= 1
+                           ? fmt::format("nearest legal tensor-parallel size below: {}", below)
+                           : "--dtype float16 has a kernel without tiles"});
+}
+
 void CheckPipeline(const Context& c, const std::optional<std::vector<int64_t>>& partition,
                    std::vector<Finding>* findings) {
   const int64_t layers = c.arch->layers();
@@ -309,11 +333,13 @@ std::vector<Finding> CheckLayout(const Context& context,
                         : "--mm-encoder-tp-mode data keeps the tower whole; " + fix;
     }
   }
+  if (findings.empty()) CheckTiles(context, &findings);
   const size_t indivisible = findings.size();
   CheckPipeline(context, partition, &findings);
   if (findings.size() == indivisible) CheckDeepstack(context, partition, &findings);
   CheckWindows(context, &findings);
   CheckDcp(context, &findings);
+  for (Finding& finding : CheckEplb(context)) findings.push_back(std::move(finding));
   CheckCache(context, &findings);
   return findings;
 }

@@ -17,25 +17,27 @@ bool MatchesSegment(std::string_view name, std::string_view segment) {
   return false;
 }
 
+bool IsWanted(const DeviceParam& param, const std::vector<std::string>& filter) {
+  return filter.empty() || std::any_of(filter.begin(), filter.end(), [&](const auto& segment) {
+           return MatchesSegment(param.name, segment);
+         });
+}
+
 Offload WalkUva(const DeviceWeights& weights, const StageRange& stage, Bytes budget,
                 const std::vector<std::string>& filter) {
   Offload offload;
-  auto wanted = [&](const DeviceParam& param) {
-    return filter.empty() || std::any_of(filter.begin(), filter.end(), [&](const auto& segment) {
-             return MatchesSegment(param.name, segment);
-           });
-  };
   for (int64_t layer = stage.first; layer < stage.end(); ++layer) {
     const std::vector<DeviceParam>& params = weights.layer(layer).params;
     Bytes moved;
     for (size_t i = 0; i < params.size(); ++i) {
       if (offload.bytes >= budget) break;
-      if (!wanted(params[i])) continue;
+      if (!IsWanted(params[i], filter)) continue;
       offload.params.push_back({layer, i});
       offload.bytes += params[i].bytes;
       offload.pinned += NextPowerOfTwo(params[i].bytes);
       moved += params[i].bytes;
     }
+    offload.layers += moved > Bytes();
     offload.largest_layer = std::max(offload.largest_layer, moved);
     if (offload.bytes >= budget) break;
   }

@@ -1,4 +1,4 @@
-// UVA offload: which parameters leave the card, in vLLM's order.
+// Offload: which parameters leave the card; UVA's walk, in vLLM's order.
 #ifndef SHARDPLAN_ENGINE_VLLM_OFFLOAD_H_
 #define SHARDPLAN_ENGINE_VLLM_OFFLOAD_H_
 
@@ -25,7 +25,12 @@ struct Offload {
   // What the pinned allocator takes: each tensor rounded up to a power of two.
   Bytes pinned;
   Bytes largest_layer;  // the most that one layer moves: back on the card for a moment at load time
+  int64_t layers = 0;   // of the stage that move anything
+  Bytes pool;           // buffers on the card that a prefetch copies into
 };
+
+// Whether any of `filter` matches the parameter's name; an empty filter matches all.
+bool IsWanted(const DeviceParam& param, const std::vector<std::string>& filter);
 
 // Walks the stage's decoder layers in order and each layer's parameters in the engine's order;
 // before each parameter it stops once `budget` bytes have gone, so the last whole parameter

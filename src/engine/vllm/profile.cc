@@ -136,6 +136,7 @@ void ReadRules(FieldReader& r, Profile* p) {
                           &p->graph_estimate);
   r.Rule("free_memory_budget", &p->free_memory_budget);
   r.Rule("null_block_reserved", &p->null_block_reserved);
+  r.Rule("override_before_check", &p->override_before_check);
   r.Choice<TokensPrinted>(
       "tokens_printed",
       {{"blocks", TokensPrinted::kBlocks}, {"concurrency", TokensPrinted::kConcurrency}},

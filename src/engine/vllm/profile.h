@@ -52,6 +52,7 @@ struct Profile {
   GraphEstimate graph_estimate = GraphEstimate::kAlways;
   bool free_memory_budget = true;  // the budget takes the drop of free memory, early buffers too
   bool null_block_reserved = true;
+  bool override_before_check = true;  // --num-gpu-blocks-override; else memory is checked first
   TokensPrinted tokens_printed = TokensPrinted::kConcurrency;
   WindowsInFlight windows_in_flight = WindowsInFlight::kConcurrentBatches;
   int64_t mla_hybrid_min_block = 0;

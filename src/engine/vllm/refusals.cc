@@ -61,8 +61,8 @@ std::string FreeMemoryText(int64_t device, Bytes free, Bytes total, double utili
 }
 
 bool GraphsNeedMoreBlocks(const Context& context, int64_t num_blocks) {
-  return context.arch->has_state() && !context.settings.enforce_eager && num_blocks > 0 &&
-         context.resolved.max_num_seqs > num_blocks;
+  return context.arch->has_state() && HasFullGraphs(context.resolved.graph_mode) &&
+         num_blocks > 0 && context.resolved.max_num_seqs > num_blocks;
 }
 
 std::string StateBlocksText(int64_t max_num_seqs, int64_t blocks) {

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 
+#include "engine/vllm/all2all.h"
+#include "engine/vllm/batch_defaults.h"
 #include "engine/vllm/context.h"
 #include "engine/vllm/resolve_cache.h"
+#include "engine/vllm/resolve_graphs.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/suggest.h"
 #include "shardplan/base/units.h"
@@ -60,34 +62,38 @@ Status CheckRange(const char* flag, std::optional<int64_t> value) {
   return {};
 }
 
+// Requests and tokens of a batch.
+Status ResolveBatch(const Context& c, Resolved* r, std::vector<OptionValue>* defaults,
+                    std::vector<Finding>* findings) {
+  const EngineSettings& s = c.settings;
+  BatchFlags flags{s.max_num_seqs, s.max_num_batched_tokens, r->max_model_len,
+                   s.enable_chunked_prefill.value_or(true)};
+  SHARDPLAN_ASSIGN_OR_RETURN(flags.mode, ParsePerformanceMode(s.performance_mode));
+  BatchLimits card = DefaultsForCard(c.gpu->device_total.bytes.central, c.gpu->name, *c.profile);
+  if (TakesBatches(r->all2all_backend, c.sizes)) {
+    card.max_num_batched_tokens = kBatchedExpertsTokens;
+  }
+  const BatchLimits limits = LimitBatch(card, flags);
+  r->max_num_seqs = limits.max_num_seqs;
+  r->max_num_batched_tokens = limits.max_num_batched_tokens;
+  if (!s.max_num_batched_tokens) {
+    defaults->emplace_back("max-num-batched-tokens", std::to_string(limits.max_num_batched_tokens));
+  }
+  if (!s.max_num_seqs) {
+    defaults->emplace_back("max-num-seqs", std::to_string(limits.max_num_seqs));
+  }
+  const std::optional<std::string> refusal = BatchRefusal(limits, flags);
+  if (!refusal) return {};
+  const bool window = !flags.chunked_prefill && limits.max_num_batched_tokens < flags.max_model_len;
+  findings->push_back(
+      {"engine.batched_tokens", Severity::kError,
+       fmt::format("--max-num-batched-tokens {}", limits.max_num_batched_tokens), *refusal,
+       window ? fmt::format("--max-num-batched-tokens {}, or chunked prefill", flags.max_model_len)
+              : fmt::format("--max-num-seqs {}", limits.max_num_batched_tokens)});
+  return {};
+}
+
 }  // namespace
-
-BatchDefaults DefaultsForCard(const GpuSpec& gpu, const Profile& profile) {
-  const Bytes total = gpu.device_total.bytes.central;
-  if (profile.largest_card_gib > 0 && total >= Bytes(profile.largest_card_gib * kGiB)) {
-    return {16384, 1024};
-  }
-  const bool a100 = gpu.id.starts_with("a100");
-  if (total >= Bytes(70 * kGiB) && !a100) return {8192, profile.large_card_sequences};
-  return {2048, 256};
-}
-
-std::vector<int64_t> CaptureSizes(int64_t max_num_seqs, int64_t max_num_batched_tokens,
-                                  int64_t cap) {
-  const int64_t top = std::min({max_num_seqs * 2, cap, max_num_batched_tokens});
-  std::vector<int64_t> sizes;
-  for (const int64_t size : {1, 2, 4}) {
-    if (size <= top) sizes.push_back(size);
-  }
-  for (int64_t size = 8; size < 256 && size <= top; size += 8) sizes.push_back(size);
-  for (int64_t size = 256; size <= top; size += 16) sizes.push_back(size);
-  if (max_num_batched_tokens <= top &&
-      std::find(sizes.begin(), sizes.end(), max_num_batched_tokens) == sizes.end()) {
-    sizes.push_back(max_num_batched_tokens);
-    std::sort(sizes.begin(), sizes.end());
-  }
-  return sizes;
-}
 
 Result<Resolved> ResolveSettings(const Context& c, std::vector<OptionValue>* defaults,
                                  std::vector<Finding>* findings) {
@@ -99,6 +105,7 @@ Result<Resolved> ResolveSettings(const Context& c, std::vector<OptionValue>* def
   SHARDPLAN_RETURN_IF_ERROR(CheckRange("--max-model-len", s.max_model_len));
   SHARDPLAN_RETURN_IF_ERROR(CheckRange("--max-num-seqs", s.max_num_seqs));
   SHARDPLAN_RETURN_IF_ERROR(CheckRange("--max-num-batched-tokens", s.max_num_batched_tokens));
+  SHARDPLAN_RETURN_IF_ERROR(CheckRange("--num-gpu-blocks-override", s.num_gpu_blocks_override));
 
   r.gpu_memory_utilization = s.gpu_memory_utilization.value_or(c.profile->gpu_memory_utilization);
   if (!(r.gpu_memory_utilization > 0 && r.gpu_memory_utilization <= 1)) {
@@ -123,31 +130,18 @@ Result<Resolved> ResolveSettings(const Context& c, std::vector<OptionValue>* def
          fmt::format("ask for at most {}", FormatCount(c.arch->max_positions))});
   }
 
-  const BatchDefaults batch = DefaultsForCard(*c.gpu, *c.profile);
-  r.max_num_seqs = s.max_num_seqs.value_or(batch.max_num_seqs);
-  r.max_num_batched_tokens = s.max_num_batched_tokens.value_or(
-      std::min(batch.max_num_batched_tokens, r.max_num_seqs * r.max_model_len));
-  if (!s.max_num_batched_tokens) {
-    note("max-num-batched-tokens", std::to_string(r.max_num_batched_tokens));
-  }
-  if (!s.max_num_seqs) {
-    r.max_num_seqs = std::min(r.max_num_seqs, r.max_num_batched_tokens);
-    note("max-num-seqs", std::to_string(r.max_num_seqs));
-  }
-  if (r.max_num_batched_tokens < r.max_num_seqs) {
-    findings->push_back(
-        {"engine.batched_tokens", Severity::kError,
-         fmt::format("--max-num-batched-tokens {}", r.max_num_batched_tokens),
-         fmt::format("max_num_batched_tokens ({}) must be greater than or equal to max_num_seqs "
-                     "({}).",
-                     r.max_num_batched_tokens, r.max_num_seqs),
-         fmt::format("--max-num-seqs {}", r.max_num_batched_tokens)});
-  }
+  SHARDPLAN_ASSIGN_OR_RETURN(r.all2all_backend, ResolveAll2All(s.all2all_backend));
+  SHARDPLAN_RETURN_IF_ERROR(ResolveBatch(c, &r, defaults, findings));
 
   SHARDPLAN_ASSIGN_OR_RETURN(const auto dtype, ResolveDType(c));
   r.dtype = dtype.first;
   if (!s.dtype) note("dtype", dtype.second);
   SHARDPLAN_RETURN_IF_ERROR(ResolveCache(c, &r, findings));
+  if (r.mamba_cache_mode == "align" && !s.enable_chunked_prefill.value_or(true)) {
+    findings->push_back({"kv.mamba_mode", Severity::kError, "--no-enable-chunked-prefill",
+                         "Chunked prefill is required for mamba cache mode 'align'.",
+                         "--no-enable-prefix-caching, or chunked prefill"});
+  }
   if (!s.kv_cache_dtype)
     note("kv-cache-dtype",
          "auto (" +
@@ -172,6 +166,7 @@ Result<Resolved> ResolveSettings(const Context& c, std::vector<OptionValue>* def
   if (c.arch->moe.experts > 0) {
     r.moe_backend = moe == "auto" ? DefaultMoeBackend(*c.arch, c.gpu->capability, *c.profile) : moe;
     if (!s.moe_backend) note("moe-backend", "auto (" + r.moe_backend + ")");
+    if (!s.all2all_backend && UsesAll2All(c.sizes)) note("all2all-backend", r.all2all_backend);
   } else if (c.sizes.expert_parallel) {
     findings->push_back({"layout.no_experts", Severity::kNote, "--enable-expert-parallel",
                          "has no effect: this model has no routed experts", ""});
@@ -187,15 +182,10 @@ Result<Resolved> ResolveSettings(const Context& c, std::vector<OptionValue>* def
                      c.arch->vision.heads % c.sizes.tp == 0;
   // Sequence-parallel MoE keeps shared experts whole on every rank; Kimi's class only without PP.
   // Source: vllm/config/parallel.py:use_sequence_parallel_moe (d29f7f5c).
-  r.replicate_shared = c.sizes.expert_parallel && c.sizes.tp > 1 && c.sizes.dp > 1 &&
+  r.replicate_shared = UsesAll2All(c.sizes) && c.sizes.tp > 1 &&
+                       SplitsSequences(r.all2all_backend) &&
                        (!IsKimiClass(*c.arch) || c.sizes.pp == 1);
-  // Kimi's class and DeepSeek-V4 run breakable graphs with compilation off: eager Python even with
-  // graphs on.
-  r.compiled = !s.enforce_eager && !IsKimiClass(*c.arch) && c.arch->compress_ratio.empty();
-  if (!s.enforce_eager) {
-    const int64_t cap = Is10x(c.gpu->capability) ? c.profile->capture_cap_sm10x : 512;
-    r.capture_sizes = CaptureSizes(r.max_num_seqs, r.max_num_batched_tokens, cap);
-  }
+  SHARDPLAN_RETURN_IF_ERROR(ResolveGraphs(c, &r, findings));
   return r;
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "engine/vllm/all2all.h"
+#include "engine/vllm/eplb.h"
 #include "shardplan/base/units.h"
 
 namespace shardplan::vllm {
@@ -132,14 +134,16 @@ ShardingRules RulesFor(const Context& c, int64_t ep_rank) {
   if (moe.experts > 0) {
     rules.expert_intermediate = PadExpert(c).padded;
     const int64_t width = moe.latent > 0 ? moe.latent : c.arch->hidden;
-    rules.expert_width = RoundUp(width, TileOf(c).width);
+    rules.expert_width =
+        RoundUp(RoundedWidth(c.resolved.all2all_backend, c.sizes, width), TileOf(c).width);
     // FlashInfer's kernels take the input scales of the whole layer (golden rows of
     // capability 10.0); Marlin those of the experts it holds.
     rules.all_input_scales =
         c.arch->quantization == "nvfp4" && c.resolved.moe_backend.starts_with("flashinfer");
     // Linear placement: the first E % EP ranks hold one more.
     const int64_t ep = c.sizes.ep();
-    rules.local_experts = moe.experts / ep + (ep_rank < moe.experts % ep ? 1 : 0);
+    const int64_t experts = PhysicalExperts(c);
+    rules.local_experts = experts / ep + (ep_rank < experts % ep ? 1 : 0);
   }
   return rules;
 }
@@ -191,8 +195,9 @@ std::vector<ExtraBytes> Buffers(const Context& c, const StageRange& stage, int64
       "vllm/model_executor/layers/attention (d29f7f5c)");
   if (c.sizes.ep() > 1) {
     const int64_t layers = LayersWithMoe(a, stage);
-    add("experts._expert_map", layers * a.moe.experts * 4,
-        fmt::format("{} MoE layers × {} experts × int32", layers, a.moe.experts),
+    const int64_t experts = PhysicalExperts(c);
+    add("experts._expert_map", layers * experts * 4,
+        fmt::format("{} MoE layers × {} experts × int32", layers, experts),
         "vllm/model_executor/layers/fused_moe (d29f7f5c)");
   }
   if (c.resolved.vision_on_device) {

@@ -77,6 +77,7 @@ Result<ModelSpec> BuildGemma(ConfigReader& config, const Assumptions&) {
     const int64_t tokens = config.IntOr("mm_tokens_per_image", 1, 1 << 20, 256);
     a.vision.patches_per_token = std::max<int64_t>(side * side / tokens, 1);
     a.vision.item_tokens = tokens;
+    a.vision.heads_must_divide = true;  // models/siglip.py: divide(num_heads, tp_size)
   }
 
   const TowerNames names = config.Has("text_config") ? LanguageModelNames() : TowerNames{};

@@ -40,6 +40,7 @@ Result<ModelSpec> BuildMistral3(ConfigReader& config, const Assumptions&) {
   const int64_t merge = config.IntOr("spatial_merge_size", 1, 64, 2);
   a.vision.patches_per_token = merge * merge;
   a.vision.gated_mlp = true;
+  a.vision.heads_must_divide = true;  // models/pixtral.py:PixtralHFAttention
   if (config.IntOr("vision_feature_layer", -kMaxLayers, kMaxLayers, -1) != -1) {
     config.Contradiction("vision_feature_layer", "expected -1: the whole tower");
   }

@@ -162,5 +162,19 @@ TEST(VllmGraphs, NothingWithoutGraphsOrBeforeTheEstimate) {
   EXPECT_EQ(vllm::ComputeGraphReserve(old.context, 0).reserved.high, Bytes());
 }
 
+TEST(VllmGraphs, TheEstimateCanBeSwitchedOff) {
+  VllmContext c("kimi-k3");
+  c.context.settings.estimate_graphs = false;  // VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0
+  c.Resolve();
+  EXPECT_EQ(vllm::ComputeGraphReserve(c.context, 0).reserved.high, Bytes());
+  EXPECT_GT(vllm::ComputeGraphReserve(c.context, 0).piecewise, 0);
+  c.context.settings.estimate_graphs = true;
+  EXPECT_GT(vllm::ComputeGraphReserve(c.context, 0).reserved.central, Bytes());
+  VllmContext old("kimi-k3", "0.28.0");  // there is nothing to switch on
+  old.context.settings.estimate_graphs = true;
+  old.Resolve();
+  EXPECT_EQ(vllm::ComputeGraphReserve(old.context, 0).reserved.high, Bytes());
+}
+
 }  // namespace
 }  // namespace shardplan

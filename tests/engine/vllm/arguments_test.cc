@@ -1,5 +1,7 @@
 #include "engine/vllm/arguments.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +12,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::Pair;
@@ -53,6 +56,36 @@ TEST(VllmArguments, KimiK3OnTwoNodes) {
                   "--offload-backend", "uva", "--cpu-offload-gb", "32", "--cpu-offload-params",
                   "w13_weight", "w2_weight", "--numa-bind", "--numa-bind-nodes", "0", "0", "0", "0",
                   "1", "1", "1", "1"));
+}
+
+TEST(VllmArguments, GraphsOffloadAndBalancing) {
+  VllmContext c("kimi-k3");
+  EngineSettings& s = c.context.settings;
+  c.context.sizes.tp = 8;
+  c.context.sizes.expert_parallel = true;
+  s.enable_chunked_prefill = true;
+  s.performance_mode = "interactivity";
+  s.optimization_level = 2;
+  s.cudagraph_capture_sizes = {{1, 2, 4}};
+  s.max_cudagraph_capture_size = 4;
+  s.cudagraph_mode = "PIECEWISE";
+  s.offload_group_size = 8;
+  s.offload_params = {"w2_weight"};
+  s.enable_eplb = true;
+  s.redundant_experts = 16;
+  s.load_format = "fastsafetensors";
+  c.Resolve();
+  const std::vector<std::string> argv = vllm::MakeCommand(c.context, "m", Facts(0, 1)).argv;
+  const std::string line = fmt::format("{}", fmt::join(argv, " "));
+  EXPECT_THAT(line, HasSubstr("--enable-expert-parallel --enable-eplb --eplb-config "
+                              "{\"num_redundant_experts\":16,\"window_size\":1000} "));
+  EXPECT_THAT(line, HasSubstr("--enable-chunked-prefill --performance-mode interactivity "));
+  EXPECT_THAT(line, HasSubstr("--optimization-level 2 --cudagraph-capture-sizes 1 2 4 "
+                              "--max-cudagraph-capture-size 4 --compilation-config "
+                              "{\"cudagraph_mode\":\"PIECEWISE\"}"));
+  EXPECT_THAT(line, HasSubstr("--load-format fastsafetensors --offload-backend prefetch "
+                              "--offload-group-size 8 --offload-num-in-group 1 "
+                              "--offload-prefetch-step 1 --offload-params w2_weight"));
 }
 
 TEST(VllmArguments, OptionsOfTheCacheAreRepeated) {
@@ -112,6 +145,32 @@ TEST(VllmArguments, ADashedPathIsNoFlag) {
   VllmContext c("dense-70b");
   c.Resolve();
   EXPECT_EQ(vllm::MakeCommand(c.context, "-rf", Facts(0, 1)).argv[2], "./-rf");
+}
+
+TEST(VllmArguments, VariablesAndFlagsWithoutAMeaningGoThrough) {
+  VllmContext c("dense-70b");
+  EngineSettings& s = c.context.settings;
+  s.estimate_graphs = false;
+  s.v2_model_runner = true;
+  s.env = {{"NCCL_DEBUG", "INFO"}};
+  s.num_gpu_blocks_override = 7;
+  s.disable_custom_all_reduce = true;
+  s.logprobs_mode = "raw_logits";
+  s.served_model = "org/name";
+  s.extra_arguments = {"--port", "8001", "--max-model-len=5", "--max-num-seqs", "1", "--seed=3"};
+  c.Resolve();
+  const vllm::NodeCommand command = vllm::MakeCommand(c.context, "m", Facts(0, 1));
+  EXPECT_THAT(command.env,
+              ElementsAre(Pair("VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS", "0"),
+                          Pair("VLLM_USE_V2_MODEL_RUNNER", "1"), Pair("NCCL_DEBUG", "INFO")));
+  EXPECT_EQ(command.argv[2], "org/name");
+  for (const char* flag :
+       {"--num-gpu-blocks-override", "--disable-custom-all-reduce", "--logprobs-mode"}) {
+    EXPECT_THAT(command.argv, Contains(flag));
+  }
+  // What the plan says itself is not said twice.
+  const std::vector<std::string> tail(command.argv.end() - 4, command.argv.end());
+  EXPECT_THAT(tail, ElementsAre("raw_logits", "--port", "8001", "--seed=3"));
 }
 
 }  // namespace

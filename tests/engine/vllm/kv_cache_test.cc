@@ -428,6 +428,27 @@ TEST(VllmKv, OptionsAtTheirLimits) {
   }
 }
 
+TEST(VllmKv, BlocksThatWereAskedForAreCountedWhateverMemoryThereIs) {
+  VllmContext c("dense-70b");
+  c.context.sizes.tp = 8;
+  c.Resolve();
+  const vllm::KvLayout layout = vllm::MakeKvLayout(c.context);
+  const Bytes available(40LL << 30);
+  EXPECT_EQ(vllm::PoolBytes(c.context, layout, 0, available), available);
+  EXPECT_EQ(vllm::AdmittedBytes(c.context, layout, 0, available), available);
+  c.context.settings.num_gpu_blocks_override = 15'000;
+  const Bytes pool(655'360LL * 15'000);
+  EXPECT_EQ(vllm::PoolBytes(c.context, layout, 0, available), pool);
+  EXPECT_EQ(vllm::AdmittedBytes(c.context, layout, 0, available), pool);
+  EXPECT_EQ(vllm::ComputeCapacity(layout, {pool}, 131'072).num_blocks, 15'000);
+  // Older versions compare a request with the memory first.
+  c.profile().override_before_check = false;
+  EXPECT_EQ(vllm::AdmittedBytes(c.context, layout, 0, available), available);
+  EXPECT_EQ(vllm::PoolBytes(c.context, layout, 0, available), pool);
+  c.context.settings.num_gpu_blocks_override = int64_t{1} << 62;
+  EXPECT_GE(vllm::PoolBytes(c.context, layout, 0, available), Bytes(int64_t{1} << 60));
+}
+
 TEST(VllmKv, NegativeMemoryIsNoBlocks) {
   VllmContext c("dense-70b");
   c.context.sizes.tp = 8;

@@ -43,12 +43,19 @@ TEST(VllmRefusals, GraphsOfAnyStateLayersWantABlockForEverySequence) {
        {AttentionKind::kKda, AttentionKind::kGdn, AttentionKind::kMamba2, AttentionKind::kMamba1}) {
     VllmContext c("dense-70b");
     c.context.resolved.max_num_seqs = 100;
+    c.context.resolved.graph_mode = vllm::GraphMode::kFullAndPiecewise;
     EXPECT_FALSE(vllm::GraphsNeedMoreBlocks(c.context, 99));
     c.spec().arch.attention[0] = kind;
     EXPECT_TRUE(vllm::GraphsNeedMoreBlocks(c.context, 99));
     EXPECT_FALSE(vllm::GraphsNeedMoreBlocks(c.context, 100));
-    c.context.settings.enforce_eager = true;
-    EXPECT_FALSE(vllm::GraphsNeedMoreBlocks(c.context, 99));
+    for (const auto mode : {vllm::GraphMode::kNone, vllm::GraphMode::kPiecewise}) {
+      c.context.resolved.graph_mode = mode;
+      EXPECT_FALSE(vllm::GraphsNeedMoreBlocks(c.context, 99));
+    }
+    for (const auto mode : {vllm::GraphMode::kFull, vllm::GraphMode::kFullDecodeOnly}) {
+      c.context.resolved.graph_mode = mode;
+      EXPECT_TRUE(vllm::GraphsNeedMoreBlocks(c.context, 99));
+    }
   }
 }
 

@@ -195,6 +195,11 @@ TEST(VllmResolveCache, RunnerByModel) {
   }
   VllmContext v3("deepseek-v3", "0.28.0");
   EXPECT_FALSE(vllm::UsesV2Runner(v3.context));
+  v3.context.settings.v2_model_runner = true;  // VLLM_USE_V2_MODEL_RUNNER=1
+  EXPECT_TRUE(vllm::UsesV2Runner(v3.context));
+  VllmContext v1("deepseek-v3", "0.31.0");
+  v1.context.settings.v2_model_runner = false;
+  EXPECT_FALSE(vllm::UsesV2Runner(v1.context));
 }
 
 TEST(VllmResolveCache, BlocksBeyondReasonAreRefused) {

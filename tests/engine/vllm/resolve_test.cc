@@ -20,18 +20,19 @@ std::string ErrorOf(VllmContext* c) {
 
 TEST(VllmResolve, DefaultsByCard) {
   struct Case {
-    const char* id;
+    const char* name;
     int64_t gib;
     int64_t batched, seqs;
   };
-  for (const Case& k : {Case{"b200-180", 179, 16384, 1024}, Case{"h100-80-sxm", 79, 8192, 1024},
-                        Case{"a100-80", 80, 2048, 256}, Case{"l4-24", 22, 2048, 256}}) {
+  for (const Case& k :
+       {Case{"NVIDIA B200", 179, 16384, 1024}, Case{"NVIDIA H100 80GB HBM3", 79, 8192, 1024},
+        Case{"NVIDIA A100-SXM4-80GB", 80, 2048, 256}, Case{"NVIDIA L4", 22, 2048, 256}}) {
     VllmContext c("dense-70b");
-    c.gpu().id = k.id;
+    c.gpu().name = k.name;
     c.gpu().device_total.bytes = Range(Bytes(k.gib * kGiB));
     c.Resolve();
-    EXPECT_EQ(c.context.resolved.max_num_batched_tokens, k.batched) << k.id;
-    EXPECT_EQ(c.context.resolved.max_num_seqs, k.seqs) << k.id;
+    EXPECT_EQ(c.context.resolved.max_num_batched_tokens, k.batched) << k.name;
+    EXPECT_EQ(c.context.resolved.max_num_seqs, k.seqs) << k.name;
   }
 }
 
@@ -56,15 +57,6 @@ TEST(VllmResolve, ListsWhatWasNotGiven) {
   EXPECT_THAT(c.defaults, Contains(Pair("mamba-cache-mode", "align")));
   EXPECT_THAT(c.defaults, Contains(Pair("max-num-batched-tokens", "8192")));
   EXPECT_THAT(c.defaults, Not(Contains(Pair("max-num-seqs", ::testing::_))));
-}
-
-TEST(VllmResolve, CaptureSizes) {
-  EXPECT_EQ(vllm::CaptureSizes(1024, 8192, 512).size(), 51u);
-  EXPECT_EQ(vllm::CaptureSizes(1024, 8192, 512).back(), 512);
-  EXPECT_EQ(vllm::CaptureSizes(1024, 16384, 1024).size(), 83u);
-  EXPECT_EQ(vllm::CaptureSizes(5, 4096, 512), (std::vector<int64_t>{1, 2, 4, 8}));
-  EXPECT_EQ(vllm::CaptureSizes(1, 8192, 512), (std::vector<int64_t>{1, 2}));
-  EXPECT_EQ(vllm::CaptureSizes(64, 100, 512).back(), 100);  // the batch itself is captured too
 }
 
 TEST(VllmResolve, StateCacheModes) {

@@ -1,0 +1,297 @@
+#include "cli/from_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "engine/vllm/command.h"
+#include "launch/serve_command.h"
+#include "shardplan/base/file.h"
+#include "shardplan/base/units.h"
+
+namespace shardplan::cli {
+namespace {
+
+constexpr const char* kOption = "--from-command";
+
+using vllm::FlagEffect;
+using vllm::FlagRow;
+using vllm::FlagTakes;
+using vllm::ParsedFlag;
+
+tl::unexpected<Error> Refuse(const std::string& subject, std::string message, std::string hint) {
+  return Fail(ErrorCode::kUsage, fmt::format("{} {}", kOption, Printable(subject)),
+              std::move(message), std::move(hint));
+}
+
+// The same error, said of what stands in the command.
+Status Renamed(Status status, const std::string& subject) {
+  if (status) return {};
+  Error error = std::move(status).error();
+  error.subject = fmt::format("{} {}", kOption, subject);
+  return tl::unexpected(std::move(error));
+}
+
+template <typename T>
+Result<T> Of(Result<T> result) {
+  if (result) return result;
+  Error error = std::move(result).error();
+  error.subject =
+      error.subject == "command" ? kOption : fmt::format("{} {}", kOption, error.subject);
+  return tl::unexpected(std::move(error));
+}
+
+bool LooksSecret(const std::string& name) {
+  static constexpr std::array<std::string_view, 4> kParts = {"TOKEN", "SECRET", "PASSWORD", "_KEY"};
+  return std::any_of(kParts.begin(), kParts.end(),
+                     [&](std::string_view part) { return name.find(part) != std::string::npos; });
+}
+
+// Whether one of our options could come from a text that only a shell knows.
+tl::unexpected<Error> NotKnown(const std::string& subject) {
+  return Refuse(subject, "hangs on a shell variable", "write its value");
+}
+
+class Applier {
+ public:
+  Applier(const vllm::FlagTable& table, const OptionSet& given, DeploymentOptions* what)
+      : table_(table), given_(given), what_(*what), readers_(what) {}
+
+  Status Environment(const ServeCommand& command) {
+    for (const auto& [name, word] : command.env) {
+      if (LooksSecret(name) || IsGivenVariable(name)) continue;
+      const bool setting = name == "VLLM_PP_LAYER_PARTITION" || name.starts_with("VLLM_");
+      if (word.expands && setting && table_.EffectOfVariable(name) == FlagEffect::kMemory) {
+        return NotKnown(name + "=" + word.text);
+      }
+      if (word.expands) continue;
+      const std::string text = name + "=" + word.text;
+      SHARDPLAN_RETURN_IF_ERROR(Renamed(ParseVariable(text, &what_.deployment), Printable(text)));
+    }
+    return {};
+  }
+
+  Status Flags(const vllm::ParsedCommand& command) {
+    for (const ParsedFlag& flag : command.flags) {
+      if (!flag.written.empty()) {
+        what_.deployment.findings.push_back({"command.abbreviated", Severity::kNote, flag.written,
+                                             "is read as " + flag.row->name,
+                                             "write it out: a later flag may begin alike"});
+      }
+      SHARDPLAN_RETURN_IF_ERROR(Flag(flag));
+    }
+    return Nodes(command);
+  }
+
+  Status Model(const vllm::ParsedCommand& command) {
+    const auto& model = command.model;
+    if (model && !model->expands && !model->text.empty()) {
+      what_.deployment.settings.served_model = model->text;
+    }
+    if (!what_.model.empty() || !model) return {};
+    if (!model->expands && Exists(model->text)) {
+      what_.model = model->text;
+      return {};
+    }
+    return Fail(ErrorCode::kUsage, "MODEL",
+                fmt::format("the command serves {}, which is no path here", Printable(model->text)),
+                "give the checkpoint or its config.json before the options: shardplan plan MODEL "
+                "--from-command …");
+  }
+
+ private:
+  EngineSettings& settings() { return what_.deployment.settings; }
+
+  // The option of ours that reads a flag.
+  const OptionSet::Known* OptionOf(const FlagRow& row) const {
+    return readers_.set().Find(row.option.empty() ? row.name.substr(2) : row.option);
+  }
+
+  bool IsGiven(const std::string& name) const {
+    for (const std::string& either : {name, "no-" + name}) {
+      const OptionSet::Known* const option = given_.Find(either);
+      if (option != nullptr && option->given()) return true;
+    }
+    return false;
+  }
+
+  bool IsGivenVariable(const std::string& name) const {
+    if (name == "VLLM_PP_LAYER_PARTITION" && IsGiven("pp-partition")) return true;
+    const OptionSet::Known* const option = given_.Find("env");
+    if (option == nullptr || !option->given()) return false;
+    const std::vector<std::string>& texts = option->option->results();
+    return std::any_of(texts.begin(), texts.end(),
+                       [&](const std::string& text) { return text.starts_with(name + "="); });
+  }
+
+  Status Read(const OptionSet::Known& option, const std::vector<std::string>& values,
+              const std::string& subject) {
+    std::vector<std::string> texts = values;
+    if (!option.repeated && values.size() > 1) {
+      texts = {fmt::format("{}", fmt::join(values, option.is_list() ? "," : " "))};
+    }
+    for (const std::string& text : texts) {
+      if (text.empty()) return Refuse(subject, "expected a value, found nothing", "");
+      SHARDPLAN_RETURN_IF_ERROR(
+          Renamed(option.read(text), fmt::format("{} {}", subject, Printable(text))));
+    }
+    return {};
+  }
+
+  // One of our switches, on or off.
+  Status ReadSwitch(const OptionSet::Known& option, bool on, const std::string& subject) {
+    const OptionSet::Known* const opposite = readers_.set().Find("no-" + option.names.front());
+    if (!on && opposite == nullptr) return {};  // off is what it is
+    return Renamed((on ? option : *opposite).read("true"), subject);
+  }
+
+  Status Flag(const ParsedFlag& flag) {
+    const FlagRow& row = *flag.row;
+    const OptionSet::Known* const option = OptionOf(row);
+    const bool fields = option == nullptr && !flag.fields.empty();
+    const std::string rest = fields ? FieldsWithoutRow(flag) : flag.ValueText();
+    settings().command_flags.push_back(
+        {row.name, rest, option != nullptr || (fields && rest.empty())});
+    if (option != nullptr) {
+      if (IsGiven(option->names.front())) return {};
+      if (flag.expands) return NotKnown(row.name + " " + flag.ValueText());
+      if (option->is_flag()) return ReadSwitch(*option, flag.on, row.name);
+      return Read(*option, flag.values, row.name);
+    }
+    if (flag.expands && row.effect == FlagEffect::kMemory) {
+      return NotKnown(row.name + " " + flag.ValueText());
+    }
+    if (fields) return Fields(flag);
+    if (!flag.expands && row.effect != FlagEffect::kPlace && row.effect != FlagEffect::kSecret) {
+      Carry(flag.Words());
+    }
+    return {};
+  }
+
+  // The fields of an object that the table does not tell of, as one text.
+  std::string FieldsWithoutRow(const ParsedFlag& flag) const {
+    std::string text;
+    for (const vllm::JsonField& field : flag.fields) {
+      if (&vllm::RowOfField(table_, *flag.row, field.path) != flag.row) continue;
+      text +=
+          fmt::format("{}{}={}", text.empty() ? "" : " ", field.path, fmt::join(field.values, ","));
+    }
+    return text;
+  }
+
+  // An object that no option reads whole: its fields may have options.
+  Status Fields(const ParsedFlag& flag) {
+    bool all_carried = true;
+    std::vector<std::string> words;
+    for (const vllm::JsonField& field : flag.fields) {
+      const FlagRow& row = vllm::RowOfField(table_, *flag.row, field.path);
+      const std::string name = flag.row->name + "." + field.path;
+      const OptionSet::Known* const option = row.option.empty() ? nullptr : OptionOf(row);
+      if (&row != flag.row) {
+        settings().command_flags.push_back(
+            {name, fmt::format("{}", fmt::join(field.values, " ")), option != nullptr});
+      }
+      if (option == nullptr) {
+        words.push_back(name);
+        words.push_back(field.json);
+        continue;
+      }
+      all_carried = false;
+      if (IsGiven(option->names.front())) continue;
+      SHARDPLAN_RETURN_IF_ERROR(Read(*option, field.values, name));
+    }
+    Carry(all_carried ? flag.Words() : words);
+    return {};
+  }
+
+  void Carry(const std::vector<std::string>& words) {
+    std::vector<std::string>& extras = settings().extra_arguments;
+    extras.insert(extras.end(), words.begin(), words.end());
+  }
+
+  // How many nodes the command is for: of one engine, or of engines that share none.
+  Status Nodes(const vllm::ParsedCommand& command) {
+    const auto count = [&](const char* name) -> Result<int64_t> {
+      const ParsedFlag* const flag = command.Find(name);
+      if (flag == nullptr || flag->expands) return 0;
+      Result<int64_t> value = ParseCount(flag->values.at(0), 1);
+      if (!value) return Refuse(name, "expected a whole number, at least 1", "");
+      return value;
+    };
+    SHARDPLAN_ASSIGN_OR_RETURN(const int64_t nnodes, count("--nnodes"));
+    SHARDPLAN_ASSIGN_OR_RETURN(const int64_t local, count("--data-parallel-size-local"));
+    if (IsGiven("nodes")) return {};
+    const int64_t dp = what_.deployment.sizes.dp;
+    if (nnodes > 0) {
+      what_.deployment.nodes = nnodes;
+    } else if (local > 0 && dp % local == 0) {
+      what_.deployment.nodes = dp / local;
+    }
+    return {};
+  }
+
+  const vllm::FlagTable& table_;
+  const OptionSet& given_;
+  DeploymentOptions& what_;
+  const DeploymentReaders readers_;
+};
+
+// With what the file of --config holds, below the command's own flags.
+Result<vllm::ParsedCommand> Parse(const vllm::FlagTable& table, const ServeCommand& serve) {
+  std::vector<vllm::CommandWord> words;
+  for (const ShellWord& word : serve.words) words.push_back({word.text, word.expands});
+  SHARDPLAN_ASSIGN_OR_RETURN(vllm::ParsedCommand command, vllm::ParseArguments(table, words));
+  if (!command.config) return command;
+  const std::string path = command.config->text;
+  if (command.config->expands) return NotKnown("--config " + path);
+  SHARDPLAN_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path, Bytes(kMiB)));
+  Result<std::vector<std::string>> lines = vllm::WordsOfYaml(text);
+  if (!lines) {
+    Error error = std::move(lines).error();
+    error.subject = Printable(path);
+    return tl::unexpected(std::move(error));
+  }
+  std::vector<vllm::CommandWord> of_file;
+  for (std::string& line : *lines) of_file.push_back({std::move(line)});
+  SHARDPLAN_ASSIGN_OR_RETURN(vllm::ParsedCommand base, vllm::ParseArguments(table, of_file));
+  return vllm::Overridden(std::move(base), std::move(command));
+}
+
+Result<ConfigStore> StoreOf(const OptionSet& given) {
+  const OptionSet::Known* const configs = given.Find("configs");
+  if (configs == nullptr || !configs->given()) return ConfigStore::BuiltIn();
+  return ConfigStore::WithOverrides(configs->option->results().back());
+}
+
+}  // namespace
+
+Status ApplyCommand(const std::string& text, const ConfigStore& store, const OptionSet& given,
+                    DeploymentOptions* what) {
+  SHARDPLAN_ASSIGN_OR_RETURN(const vllm::FlagTable table, vllm::FlagTable::Load(store));
+  SHARDPLAN_ASSIGN_OR_RETURN(const ServeCommand serve, Of(FindServeCommand(text)));
+  SHARDPLAN_ASSIGN_OR_RETURN(const vllm::ParsedCommand command, Of(Parse(table, serve)));
+  Applier applier(table, given, what);
+  SHARDPLAN_RETURN_IF_ERROR(applier.Environment(serve));
+  SHARDPLAN_RETURN_IF_ERROR(applier.Flags(command));
+  return applier.Model(command);
+}
+
+void AddFromCommand(OptionSet* options, DeploymentOptions* out) {
+  options->Group("Whole deployments (the options above override them)");
+  const auto text = std::make_shared<std::string>();
+  options->Text("--from-command", "COMMAND",
+                "What starts the engine: 'ENV=… vllm serve MODEL --flag …'; MODEL may be left out "
+                "where it is a path",
+                [text](std::string given) { *text = std::move(given); });
+  options->Afterwards([options, out, text]() -> Status {
+    if (text->empty()) return {};
+    SHARDPLAN_ASSIGN_OR_RETURN(const ConfigStore store, StoreOf(*options));
+    return ApplyCommand(*text, store, *options, out);
+  });
+}
+
+}  // namespace shardplan::cli

@@ -1,0 +1,30 @@
+// A deployment read from the command that starts it.
+#ifndef SHARDPLAN_CLI_FROM_COMMAND_H_
+#define SHARDPLAN_CLI_FROM_COMMAND_H_
+
+#include <string>
+
+#include "cli/deployment_options.h"
+#include "cli/option_set.h"
+#include "shardplan/base/config_store.h"
+
+namespace shardplan::cli {
+
+// Adds --from-command, which fills in what the rest of the line leaves open. To be called after
+// AddDeploymentOptions.
+void AddFromCommand(OptionSet* options, DeploymentOptions* out);
+
+// Reads a command such as "ENV=… vllm serve MODEL --flag …" into `what`. Flags that one of our
+// options reads are read by it, unless `given`, the options of the line, have that option: the line
+// wins. The others are kept for the launch commands and for the findings of the plan
+// (engine/vllm/command_findings.h). --nnodes says how many nodes there are; which cards is --gpu's.
+// MODEL is the line's where it has one; else what the command serves, if that is a path.
+// Fails with kUsage where a shell, vLLM's parser or one of our options would refuse, and where a
+// value that matters hangs on a shell variable; with kIo where the file of --config is not
+// readable.
+Status ApplyCommand(const std::string& text, const ConfigStore& store, const OptionSet& given,
+                    DeploymentOptions* what);
+
+}  // namespace shardplan::cli
+
+#endif  // SHARDPLAN_CLI_FROM_COMMAND_H_

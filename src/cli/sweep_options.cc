@@ -1,0 +1,106 @@
+#include "cli/sweep_options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "shardplan/base/file.h"
+#include "shardplan/base/units.h"
+
+namespace shardplan::cli {
+namespace {
+
+using Number = std::variant<int64_t, double>;
+
+Result<Number> ReadCount(const std::string& text) {
+  SHARDPLAN_ASSIGN_OR_RETURN(const int64_t count, ParseCount(text, 0));
+  return Number(count);
+}
+
+Result<Number> ReadTokens(const std::string& text) {
+  SHARDPLAN_ASSIGN_OR_RETURN(const int64_t count, ParseTokenCount(text));
+  return Number(count);
+}
+
+Result<Number> ReadBytes(const std::string& text) {
+  SHARDPLAN_ASSIGN_OR_RETURN(const Bytes bytes, ParseBytes(text));
+  return Number(bytes.count());
+}
+
+// Whole where it is written so.
+Result<Number> ReadDecimal(const std::string& text) {
+  if (text.find('.') == std::string::npos) return ReadCount(text);
+  SHARDPLAN_ASSIGN_OR_RETURN(const double value, ParseDecimal(text));
+  return Number(value);
+}
+
+// How the values of an option read, by what stands for them in the help.
+struct Kind {
+  std::string_view value;
+  Result<Number> (*read)(const std::string& text);
+};
+constexpr std::array<Kind, 6> kKinds = {{{"N", ReadCount},
+                                         {"TOKENS", ReadTokens},
+                                         {"BYTES", ReadTokens},
+                                         {"SIZE", ReadBytes},
+                                         {"FRACTION", ReadDecimal},
+                                         {"GIB", ReadDecimal}}};
+
+Result<SweepAxis> ToNumbers(const Axis& axis, const OptionSet& known) {
+  const OptionSet::Known* const option = known.Find(axis.option);
+  const auto kind = std::find_if(kKinds.begin(), kKinds.end(),
+                                 [&](const Kind& k) { return k.value == option->value; });
+  if (kind == kKinds.end()) {
+    return Fail(ErrorCode::kUsage, "--sweep " + axis.option,
+                "expected an option that takes a number, such as max-model-len, "
+                "max-num-batched-tokens, gpu-memory-utilization or tensor-parallel-size",
+                fmt::format("shardplan compare --vary {}=… takes any", axis.option));
+  }
+  SweepAxis out;
+  out.option = axis.option;
+  for (const std::string& text : axis.values) {
+    const std::string subject = fmt::format("--sweep {}={}", axis.option, Printable(text));
+    Result<Number> number = kind->read(text);
+    if (!number) {
+      Error error = std::move(number).error();
+      error.subject = subject;
+      return tl::unexpected<Error>(std::move(error));
+    }
+    for (const SweepValue& value : out.values) {
+      if (value.number != *number) continue;
+      return Fail(
+          ErrorCode::kUsage, subject,
+          fmt::format("expected different values, found {} as well", Printable(value.text)));
+    }
+    out.values.push_back({text, *number});
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<SweepRequest> ParseSweep(const std::vector<std::string>& texts) {
+  if (texts.size() > kMostAxes) {
+    return Fail(ErrorCode::kUsage, "--sweep",
+                fmt::format("expected at most {} options, found {}", kMostAxes, texts.size()),
+                "shardplan compare --vary takes more");
+  }
+  DeploymentOptions unused;
+  CLI::App app;
+  OptionSet known(&app);
+  AddDeploymentOptions(&known, &unused);
+  SweepRequest request;
+  for (const std::string& text : texts) {
+    SHARDPLAN_ASSIGN_OR_RETURN(Axis axis, ParseAxis(text, "--sweep"));
+    SHARDPLAN_ASSIGN_OR_RETURN(SweepAxis numbers, ToNumbers(axis, known));
+    request.axes.push_back(std::move(axis));
+    request.as_numbers.push_back(std::move(numbers));
+  }
+  return request;
+}
+
+}  // namespace shardplan::cli

@@ -1,0 +1,286 @@
+#include "engine/vllm/command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "shardplan/base/file.h"
+#include "shardplan/base/suggest.h"
+
+namespace shardplan::vllm {
+namespace {
+
+tl::unexpected<Error> Refuse(std::string_view subject, std::string message, std::string hint = "") {
+  return Fail(ErrorCode::kUsage, Printable(subject), std::move(message), std::move(hint));
+}
+
+// Whether argparse takes a word for a flag: a dash that begins neither a number nor a text with a
+// blank.
+bool IsFlag(const std::string& word) {
+  if (word.size() < 2 || word[0] != '-') return false;
+  const bool number = word.find_first_not_of("0123456789.", 1) == std::string::npos;
+  return !number && word.find(' ') == std::string::npos;
+}
+
+// Dashes for the underscores between "--" and the first dot.
+void Normalize(std::string* name) {
+  if (!name->starts_with("--")) return;
+  const size_t dot = std::min(name->find('.'), name->size());
+  std::replace(name->begin(), name->begin() + static_cast<std::ptrdiff_t>(dot), '_', '-');
+}
+
+class Parser {
+ public:
+  Parser(const FlagTable& table, const std::vector<CommandWord>& words)
+      : table_(table), words_(words) {}
+
+  Result<ParsedCommand> Run() {
+    bool only_words = false;
+    while (at_ < words_.size()) {
+      const CommandWord& word = words_[at_++];
+      if (!only_words && word.text == "--") {
+        only_words = true;
+      } else if (only_words || !IsFlag(word.text)) {
+        if (command_.model)
+          return Refuse(word.text, "belongs to no flag", "quote values with blanks");
+        command_.model = word;
+      } else {
+        SHARDPLAN_RETURN_IF_ERROR(Flag(word));
+      }
+    }
+    // vLLM appends objects that were given by fields: they replace one given whole.
+    for (auto& [row, object] : objects_) {
+      ParsedFlag flag;
+      flag.row = row;
+      flag.values = {object.json.Text()};
+      flag.expands = object.expands;
+      SHARDPLAN_RETURN_IF_ERROR(Keep(std::move(flag)));
+    }
+    return std::move(command_);
+  }
+
+ private:
+  struct Object {
+    JsonObject json;
+    bool expands = false;
+  };
+
+  // The value behind "=", or the next word.
+  Result<CommandWord> Value(const std::string& name, const CommandWord* attached) {
+    if (attached != nullptr) return *attached;
+    if (at_ == words_.size() || IsFlag(words_[at_].text)) {
+      return Refuse(name, "expected a value, found nothing");
+    }
+    return words_[at_++];
+  }
+
+  Status Flag(const CommandWord& word) {
+    std::string name = word.text;
+    std::optional<CommandWord> attached;
+    if (name.starts_with("-O") && !name.starts_with("-O.")) {
+      // -O3, -O=3 and -O 3.
+      if (name.size() > 2)
+        attached = CommandWord{name.substr(name[2] == '=' ? 3 : 2), word.expands};
+      name = "--optimization-level";
+    } else if (const size_t equals = name.find('='); equals != std::string::npos) {
+      attached = CommandWord{name.substr(equals + 1), word.expands};
+      name.resize(equals);
+    }
+    if (!attached && word.expands) {
+      return Refuse(word.text, "is not known before a shell replaces it", "write its value");
+    }
+    const CommandWord* const value = attached ? &*attached : nullptr;
+    Normalize(&name);
+    if (name == "--model" || name == "--config") {
+      SHARDPLAN_ASSIGN_OR_RETURN(CommandWord taken, Value(name, value));
+      (name == "--model" ? command_.model : command_.config) = std::move(taken);
+      return {};
+    }
+    if (name.find('.') != std::string::npos) return Field(name, value);
+    return Known(name, value);
+  }
+
+  // "--compilation-config.mode", "-cc.mode", "--list.of+".
+  Status Field(const std::string& name, const CommandWord* attached) {
+    const size_t dot = name.find('.');
+    std::string flag = name.substr(0, dot);
+    if (flag == "-O") flag = "--compilation-config";  // as it was called first
+    SHARDPLAN_ASSIGN_OR_RETURN(const Found found, Lookup(flag));
+    if (found.row->takes != FlagTakes::kJson || found.negated) {
+      return Refuse(name, "has no fields", "give its value behind " + found.row->name);
+    }
+    SHARDPLAN_ASSIGN_OR_RETURN(const CommandWord value, Value(name, attached));
+    Object& object = ObjectOf(found.row);
+    object.expands = object.expands || value.expands;
+    return object.json.Add(std::string_view(name).substr(dot + 1), value.text);
+  }
+
+  Object& ObjectOf(const FlagRow* row) {
+    for (auto& [known, object] : objects_) {
+      if (known == row) return object;
+    }
+    return objects_.emplace_back(row, Object()).second;
+  }
+
+  struct Found {
+    const FlagRow* row = nullptr;
+    bool negated = false;
+    bool abbreviated = false;
+  };
+
+  Result<Found> Lookup(const std::string& name) {
+    if (const FlagRow* const row = table_.Find(name)) {
+      if (row->exists()) return Found{row};
+      return Refuse(name, "is no flag of vLLM", row->note);
+    }
+    if (name.starts_with("--no-")) {
+      const FlagRow* const row = table_.Find("--" + name.substr(5));
+      if (row != nullptr && row->takes == FlagTakes::kSwitch) return Found{row, true};
+    }
+    if (name.starts_with("--") && name.size() > 4) {
+      const std::vector<const FlagRow*> rows = table_.Completions(name);
+      if (rows.size() == 1) return Found{rows[0], false, true};
+    }
+    const std::vector<std::string> close = CloseNames(name, table_.Names());
+    return Refuse(name, "is no flag of vLLM known here",
+                  close.empty() ? "" : "did you mean " + JoinWithOr(close) + "?");
+  }
+
+  Status Known(const std::string& name, const CommandWord* attached) {
+    Result<Found> found = Lookup(name);
+    std::optional<CommandWord> glued;
+    if (!found && name.size() > 2 && name[1] != '-') {
+      // A flag of one letter may hold its value: -n2.
+      const FlagRow* const row = table_.Find(name.substr(0, 2));
+      if (row != nullptr) {
+        found = Found{row};
+        glued = CommandWord{name.substr(2)};
+        attached = &*glued;
+      }
+    }
+    if (!found) return tl::unexpected(std::move(found).error());
+    ParsedFlag flag;
+    flag.row = found->row;
+    flag.on = !found->negated;
+    if (found->abbreviated) flag.written = name;
+    SHARDPLAN_RETURN_IF_ERROR(TakeValues(name, attached, &flag));
+    return Keep(std::move(flag));
+  }
+
+  Status TakeValues(const std::string& name, const CommandWord* attached, ParsedFlag* flag) {
+    const auto take = [&](const CommandWord& word) {
+      flag->values.push_back(word.text);
+      flag->expands = flag->expands || word.expands;
+    };
+    const auto is_next = [&] { return at_ < words_.size() && !IsFlag(words_[at_].text); };
+    switch (flag->row->takes) {
+      case FlagTakes::kSwitch:
+      case FlagTakes::kOn:
+        if (attached == nullptr) return {};
+        return Refuse(name, fmt::format("takes no value, found {}", Printable(attached->text)));
+      case FlagTakes::kMaybe:
+        if (attached != nullptr) {
+          take(*attached);
+        } else if (is_next()) {
+          take(words_[at_++]);
+        }
+        return {};
+      case FlagTakes::kMany: {
+        SHARDPLAN_ASSIGN_OR_RETURN(const CommandWord first, Value(name, attached));
+        take(first);
+        while (attached == nullptr && is_next()) take(words_[at_++]);
+        return {};
+      }
+      case FlagTakes::kOne:
+      case FlagTakes::kJson:
+        break;
+    }
+    SHARDPLAN_ASSIGN_OR_RETURN(const CommandWord value, Value(name, attached));
+    take(value);
+    return {};
+  }
+
+  // The last one of a flag counts; it stands where the first one stood.
+  Status Keep(ParsedFlag flag) {
+    if (flag.row->takes == FlagTakes::kJson && !flag.expands && flag.row->until.empty()) {
+      Result<std::vector<JsonField>> fields = FieldsOf(flag.values.at(0));
+      if (!fields) {
+        Error error = std::move(fields).error();
+        error.subject = fmt::format("{} {}", flag.row->name, error.subject);
+        return tl::unexpected(std::move(error));
+      }
+      flag.fields = std::move(*fields);
+    }
+    for (ParsedFlag& known : command_.flags) {
+      if (known.row != flag.row) continue;
+      known = std::move(flag);
+      return {};
+    }
+    command_.flags.push_back(std::move(flag));
+    return {};
+  }
+
+  const FlagTable& table_;
+  const std::vector<CommandWord>& words_;
+  size_t at_ = 0;
+  ParsedCommand command_;
+  std::vector<std::pair<const FlagRow*, Object>> objects_;
+};
+
+}  // namespace
+
+std::vector<std::string> ParsedFlag::Words() const {
+  std::vector<std::string> words = {on ? row->name : "--no-" + row->name.substr(2)};
+  // A value that looks like a flag stays at its flag.
+  if (values.size() == 1 && values[0].starts_with('-')) {
+    words[0] += "=" + values[0];
+    return words;
+  }
+  words.insert(words.end(), values.begin(), values.end());
+  return words;
+}
+
+std::string ParsedFlag::ValueText() const {
+  if (row->takes == FlagTakes::kSwitch || row->takes == FlagTakes::kOn)
+    return on ? "true" : "false";
+  return fmt::format("{}", fmt::join(values, " "));
+}
+
+const ParsedFlag* ParsedCommand::Find(std::string_view name) const {
+  for (const ParsedFlag& flag : flags) {
+    if (flag.row->name == name) return &flag;
+  }
+  return nullptr;
+}
+
+Result<ParsedCommand> ParseArguments(const FlagTable& table,
+                                     const std::vector<CommandWord>& words) {
+  return Parser(table, words).Run();
+}
+
+ParsedCommand Overridden(ParsedCommand base, ParsedCommand more) {
+  if (more.model) base.model = std::move(more.model);
+  for (ParsedFlag& flag : more.flags) {
+    const auto known = std::find_if(base.flags.begin(), base.flags.end(),
+                                    [&](const ParsedFlag& f) { return f.row == flag.row; });
+    if (known == base.flags.end()) {
+      base.flags.push_back(std::move(flag));
+    } else {
+      *known = std::move(flag);
+    }
+  }
+  return base;
+}
+
+const FlagRow& RowOfField(const FlagTable& table, const FlagRow& flag, const std::string& path) {
+  std::string name = flag.name + "." + path;
+  while (name.size() > flag.name.size()) {
+    if (const FlagRow* const row = table.Find(name)) return *row;
+    name.resize(name.rfind('.'));
+  }
+  return flag;
+}
+
+}  // namespace shardplan::vllm

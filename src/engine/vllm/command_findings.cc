@@ -1,0 +1,102 @@
+#include "engine/vllm/command_findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "shardplan/base/file.h"
+
+namespace shardplan::vllm {
+namespace {
+
+// The row of a flag or, of an object's field, of the narrowest thing around it.
+const FlagRow* RowOf(const FlagTable& table, std::string name) {
+  while (true) {
+    if (const FlagRow* const row = table.Find(name)) return row;
+    const size_t dot = name.rfind('.');
+    if (dot == std::string::npos) return nullptr;
+    name.resize(dot);
+  }
+}
+
+bool MayChangeMemory(const FlagRow& row, const GivenFlag& flag, const Architecture& arch,
+                     const EngineSettings& settings) {
+  const bool harmless =
+      std::find(row.harmless.begin(), row.harmless.end(), flag.value) != row.harmless.end();
+  if (harmless) return false;
+  // A quantized checkpoint has its own method, and vLLM refuses another one.
+  if (row.name == "--quantization" && !arch.quantization.empty()) return false;
+  if (row.effect == FlagEffect::kVision) {
+    return arch.vision.present && !settings.language_model_only;
+  }
+  return row.effect == FlagEffect::kMemory;
+}
+
+std::string Subject(const GivenFlag& flag) {
+  if (flag.value.empty() || flag.value == "true") return Printable(flag.name);
+  return fmt::format("{} {}", Printable(flag.name), Printable(flag.value, 60));
+}
+
+void CheckVersion(const FlagRow& row, const GivenFlag& flag, std::string_view version,
+                  std::vector<Finding>* out) {
+  if (!row.since.empty() && IsOlder(version, row.since)) {
+    out->push_back(
+        {"command.flag_too_new", Severity::kWarning, Printable(flag.name),
+         fmt::format("vLLM {} does not have it: it came with {}", Printable(version), row.since),
+         fmt::format("leave it out, or plan for --engine vllm@{}", row.since)});
+  } else if (!row.until.empty() && IsOlder(row.until, version)) {
+    out->push_back({"command.flag_removed", Severity::kWarning, Printable(flag.name),
+                    fmt::format("vLLM {} does not have it any more: {} was the last version that "
+                                "did",
+                                Printable(version), row.until),
+                    row.note.empty() ? "leave it out" : "instead: " + row.note});
+  }
+}
+
+void NoteIgnored(const std::vector<std::string>& ignored, const std::vector<std::string>& replaced,
+                 std::vector<Finding>* out) {
+  std::string message;
+  if (!ignored.empty()) {
+    message = fmt::format("without effect on memory: {}", fmt::join(ignored, ", "));
+  }
+  if (!replaced.empty()) {
+    message += fmt::format("{}as the launch commands have it: {}", message.empty() ? "" : "; ",
+                           fmt::join(replaced, ", "));
+  }
+  if (message.empty()) return;
+  out->push_back({"command.ignored", Severity::kNote, "--from-command", std::move(message), ""});
+}
+
+}  // namespace
+
+std::vector<Finding> CheckCommand(const FlagTable& table, std::string_view version,
+                                  const Architecture& arch, const EngineSettings& settings) {
+  std::vector<Finding> findings;
+  std::vector<std::string> ignored;
+  std::vector<std::string> replaced;
+  for (const GivenFlag& flag : settings.command_flags) {
+    const FlagRow* const row = RowOf(table, flag.name);
+    if (row == nullptr) continue;
+    CheckVersion(*row, flag, version, &findings);
+    if (flag.modelled) continue;
+    if (MayChangeMemory(*row, flag, arch, settings)) {
+      findings.push_back({"command.not_modelled", Severity::kWarning, Subject(flag),
+                          "may change memory in a way that this plan does not know",
+                          "compare with what a start prints"});
+    } else {
+      (row->effect == FlagEffect::kPlace ? replaced : ignored).push_back(Printable(flag.name));
+    }
+  }
+  NoteIgnored(ignored, replaced, &findings);
+  for (const auto& [name, value] : settings.env) {
+    if (table.EffectOfVariable(name) != FlagEffect::kMemory) continue;
+    findings.push_back({"environment.not_modelled", Severity::kWarning,
+                        fmt::format("{}={}", Printable(name), Printable(value, 60)),
+                        "may change memory in a way that this plan does not know",
+                        "compare with what a start prints"});
+  }
+  return findings;
+}
+
+}  // namespace shardplan::vllm

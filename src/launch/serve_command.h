@@ -1,0 +1,30 @@
+// The command that serves, in what a person pasted.
+#ifndef SHARDPLAN_LAUNCH_SERVE_COMMAND_H_
+#define SHARDPLAN_LAUNCH_SERVE_COMMAND_H_
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "launch/shell_words.h"
+#include "shardplan/base/result.h"
+
+namespace shardplan {
+
+// The words behind the program that serves, and what was set for it.
+struct ServeCommand {
+  std::vector<std::pair<std::string, ShellWord>> env;  // in order; a later one replaces an earlier
+  std::vector<ShellWord> words;                        // MODEL and flags
+};
+
+// Finds the one `vllm serve …` (or `python -m vllm.entrypoints.openai.api_server …`, or the
+// arguments of a vllm-openai image) in a script. What comes before it may be assignments, export,
+// env, `docker run … IMAGE` with its -e NAME=VALUE, and other programs that start it (nohup,
+// numactl …), also as `bash -c '…'`. Fails with kUsage as SplitShell does, and where there is no
+// such command or another one beside it.
+Result<ServeCommand> FindServeCommand(std::string_view text);
+
+}  // namespace shardplan
+
+#endif  // SHARDPLAN_LAUNCH_SERVE_COMMAND_H_

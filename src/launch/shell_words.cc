@@ -1,0 +1,212 @@
+#include "launch/shell_words.h"
+
+#include <algorithm>
+
+namespace shardplan {
+namespace {
+
+constexpr size_t kLongest = size_t{1} << 20;
+
+tl::unexpected<Error> Refuse(std::string message, std::string hint = "") {
+  return Fail(ErrorCode::kUsage, "command", std::move(message), std::move(hint));
+}
+
+bool IsNameStart(char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+class Splitter {
+ public:
+  explicit Splitter(std::string_view text) : text_(text) {}
+
+  Result<std::vector<std::vector<ShellWord>>> Run() {
+    while (at_ < text_.size()) {
+      SHARDPLAN_RETURN_IF_ERROR(Step());
+    }
+    EndCommand();
+    return std::move(commands_);
+  }
+
+ private:
+  char Peek(size_t ahead = 0) const {
+    return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
+  }
+  bool Eat(std::string_view what) {
+    if (!text_.substr(at_).starts_with(what)) return false;
+    at_ += what.size();
+    return true;
+  }
+
+  void EndWord() {
+    if (in_word_) words_.push_back(std::move(word_));
+    word_ = {};
+    in_word_ = false;
+  }
+  void EndCommand() {
+    EndWord();
+    if (!words_.empty()) commands_.push_back(std::move(words_));
+    words_.clear();
+  }
+  void Add(char c) {
+    word_.text += c;
+    in_word_ = true;
+  }
+
+  Status Step() {
+    if (Eat("\\\n") || Eat("\\\r\n")) return {};
+    const char c = Peek();
+    if (c == ' ' || c == '\t' || c == '\r') {
+      EndWord();
+      ++at_;
+      return {};
+    }
+    if (Eat("\n") || Eat("&&") || Eat(";")) {
+      EndCommand();
+      return {};
+    }
+    if (c == '#' && !in_word_) {
+      at_ = std::min(text_.find('\n', at_), text_.size());
+      return {};
+    }
+    if (std::string_view("|&<>()").find(c) != std::string_view::npos) {
+      return Refuse(std::string("holds a shell's '") + c + "' outside quotes",
+                    c == '<' || c == '>' ? "leave redirections out, and quote placeholders"
+                                         : "give the command that serves alone");
+    }
+    if (c == '\'') return SingleQuoted();
+    if (c == '"') return DoubleQuoted();
+    if (c == '$') return Dollar(/*quoted=*/false);
+    if (c == '`') return Substitution();
+    if (c == '\\') {
+      ++at_;
+      if (at_ == text_.size()) return Refuse("ends in a backslash");
+    } else if (c == '~' && !in_word_) {
+      word_.expands = true;
+    }
+    Add(Peek());
+    ++at_;
+    return {};
+  }
+
+  Status SingleQuoted() {
+    const size_t end = text_.find('\'', at_ + 1);
+    if (end == std::string_view::npos) return Refuse("a ' is not closed");
+    word_.text += text_.substr(at_ + 1, end - at_ - 1);
+    in_word_ = true;
+    at_ = end + 1;
+    return {};
+  }
+
+  Status DoubleQuoted() {
+    in_word_ = true;
+    ++at_;
+    while (at_ < text_.size()) {
+      if (Eat("\"")) return {};
+      if (Eat("\\\n") || Eat("\\\r\n")) continue;
+      const char c = Peek();
+      if (c == '`') return Substitution();
+      if (c == '$') {
+        SHARDPLAN_RETURN_IF_ERROR(Dollar(/*quoted=*/true));
+        continue;
+      }
+      if (c == '\\' && std::string_view("$`\"\\").find(Peek(1)) != std::string_view::npos) ++at_;
+      Add(Peek());
+      ++at_;
+    }
+    return Refuse("a \" is not closed");
+  }
+
+  static tl::unexpected<Error> Substitution() {
+    return Refuse("holds a command substitution", "write what it gives");
+  }
+
+  Status Dollar(bool quoted) {
+    const char next = Peek(1);
+    if (next == '(') return Substitution();
+    if (!quoted && next == '\'') return AnsiQuoted();
+    if (!quoted && next == '"') {
+      ++at_;
+      return DoubleQuoted();
+    }
+    Add('$');
+    ++at_;
+    if (next == '{') {
+      const size_t end = text_.find('}', at_);
+      if (end == std::string_view::npos) return Refuse("a ${ is not closed");
+      word_.text += text_.substr(at_, end + 1 - at_);
+      word_.expands = true;
+      at_ = end + 1;
+    } else if (IsNameStart(next) || IsDigit(next) ||
+               std::string_view("@*#?-$!").find(next) != std::string_view::npos) {
+      word_.expands = next != '\0';
+    }
+    return {};
+  }
+
+  // $'…': what ShellQuote writes for bytes that a terminal must not see.
+  Status AnsiQuoted() {
+    in_word_ = true;
+    at_ += 2;
+    while (at_ < text_.size()) {
+      if (Eat("'")) return {};
+      if (!Eat("\\")) {
+        Add(Peek());
+        ++at_;
+        continue;
+      }
+      SHARDPLAN_RETURN_IF_ERROR(Escape());
+    }
+    return Refuse("a $' is not closed");
+  }
+
+  Status Escape() {
+    static constexpr std::string_view kNames = "abefnrtv\\'\"?";
+    static constexpr std::string_view kBytes = "\a\b\x1b\f\n\r\t\v\\'\"?";
+    const char c = Peek();
+    if (const size_t known = kNames.find(c); c != '\0' && known != std::string_view::npos) {
+      Add(kBytes[known]);
+      ++at_;
+      return {};
+    }
+    const bool hexadecimal = c == 'x';
+    if (!hexadecimal && !(c >= '0' && c <= '7')) {
+      Add('\\');
+      return {};
+    }
+    if (hexadecimal) ++at_;
+    const int base = hexadecimal ? 16 : 8;
+    int value = 0;
+    for (int digits = 0; digits < (hexadecimal ? 2 : 3); ++digits) {
+      const int digit = DigitOf(Peek());
+      if (digit < 0 || digit >= base) break;
+      value = value * base + digit;
+      ++at_;
+    }
+    if (value % 256 == 0) return Refuse("holds a zero byte");
+    Add(static_cast<char>(value));
+    return {};
+  }
+
+  static int DigitOf(char c) {
+    if (IsDigit(c)) return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+  bool in_word_ = false;
+  ShellWord word_;
+  std::vector<ShellWord> words_;
+  std::vector<std::vector<ShellWord>> commands_;
+};
+
+}  // namespace
+
+Result<std::vector<std::vector<ShellWord>>> SplitShell(std::string_view text) {
+  if (text.size() > kLongest) return Refuse("longer than 1 MiB");
+  if (text.find('\0') != std::string_view::npos) return Refuse("holds a zero byte");
+  return Splitter(text).Run();
+}
+
+}  // namespace shardplan

@@ -1,0 +1,72 @@
+#include "launch/serve_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace shardplan {
+namespace {
+
+// "A=b; words" of the command found.
+std::string Found(std::string_view text) {
+  const auto command = FindServeCommand(text);
+  if (!command) return "error: " + command.error().ToString();
+  std::string out;
+  for (const auto& [name, value] : command->env) out += name + "=" + value.text + "; ";
+  for (const ShellWord& word : command->words) out += word.text + " ";
+  return out;
+}
+
+TEST(ServeCommandTest, WaysToStartIt) {
+  EXPECT_EQ(Found("vllm serve m -tp 8"), "m -tp 8 ");
+  EXPECT_EQ(Found("/opt/venv/bin/vllm serve m"), "m ");
+  EXPECT_EQ(Found("python3 -m vllm.entrypoints.openai.api_server --model m"), "--model m ");
+  EXPECT_EQ(Found("python -m vllm.entrypoints.cli.main serve m"), "m ");
+  EXPECT_EQ(Found("$ nohup numactl --cpunodebind=0 vllm serve m"), "m ");
+  EXPECT_EQ(Found("bash -lc 'A=1 vllm serve \"m n\" --x'"), "A=1; m n --x ");
+}
+
+TEST(ServeCommandTest, Environment) {
+  EXPECT_EQ(Found("A=1 B='2 3' vllm serve m"), "A=1; B=2 3; m ");
+  EXPECT_EQ(Found("export A=1 B=2\nset -e\ncd /x && env -u C D=4 vllm serve m"),
+            "A=1; B=2; D=4; m ");
+  EXPECT_EQ(Found("A=1\nA=2 vllm serve m"), "A=1; A=2; m ");
+}
+
+TEST(ServeCommandTest, WhatOnlyLooksLikeAnAssignmentIsNone) {
+  EXPECT_EQ(Found("mpirun X=1 vllm serve m Y=2"), "m Y=2 ");
+  EXPECT_EQ(Found("A=1 sudo B=2 mpirun C=3 env D=4 vllm serve m"), "A=1; B=2; D=4; m ");
+}
+
+TEST(ServeCommandTest, Docker) {
+  EXPECT_EQ(Found("docker run --gpus all -e A=1 --env B=2 --env=C=3 -eD=4 -e HF_TOKEN -v /m:/m "
+                  "--ipc=host vllm/vllm-openai:v0.31.0 --model m -tp 8"),
+            "A=1; B=2; C=3; D=4; --model m -tp 8 ");
+  EXPECT_EQ(Found("docker run --rm my/image vllm serve m"), "m ");
+  EXPECT_EQ(Found("docker run registry/x/vllm-openai@sha256:00 m"), "m ");
+}
+
+TEST(ServeCommandTest, WhatIsNoCommandIsRefused) {
+  const std::string none =
+      "error: command: expected `vllm serve MODEL …`, found no such command; `python -m "
+      "vllm.entrypoints.openai.api_server` and images named vllm-openai are understood as well";
+  EXPECT_EQ(Found(""), none);
+  EXPECT_EQ(Found("# vllm serve m"), none);
+  EXPECT_EQ(Found("export A=1"), none);
+  EXPECT_EQ(Found("vllm bench serve m"),
+            "error: command: expected `vllm serve`, found vllm; give the command that serves, and "
+            "assignments before it");
+  EXPECT_EQ(Found("pip install vllm; vllm serve m"),
+            "error: command: expected `vllm serve`, found pip; give the command that serves, and "
+            "assignments before it");
+  EXPECT_EQ(Found("vllm serve m\nvllm serve n"),
+            "error: command: expected one command that serves, found two");
+  EXPECT_EQ(Found("vllm serve m 2>&1 | tee log"),
+            "error: command: holds a shell's '>' outside quotes; leave redirections out, and quote "
+            "placeholders");
+  EXPECT_EQ(Found("bash -c \"bash -c 'bash -c x'\""),
+            "error: command: expected `vllm serve`, found bash; give the command that serves, and "
+            "assignments before it");
+}
+
+}  // namespace
+}  // namespace shardplan
