@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/rule_book.h"
 #include "engine/vllm/command.h"
-#include "engine/vllm/rule_book.h"
 #include "launch/serve_command.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/units.h"
@@ -91,7 +91,7 @@ class Applier {
   // The version of the image, where the line names none.
   Status Image(const std::string& tag) {
     if (tag.empty()) return {};
-    const std::optional<vllm::Version> version = vllm::ParseVersion(tag);
+    const std::optional<EngineVersion> version = ParseVersion(tag);
     Deployment& d = what_.deployment;
     if (!version) {
       d.findings.push_back({"command.image", Severity::kNote, "vllm-openai:" + tag,
@@ -100,7 +100,7 @@ class Applier {
                             "--engine vllm@VERSION"});
     } else if (!IsGiven("engine")) {
       d.engine_version = tag.starts_with('v') ? tag.substr(1) : tag;
-    } else if (vllm::ParseVersion(d.engine_version) != version) {
+    } else if (ParseVersion(d.engine_version) != version) {
       d.findings.push_back({"command.image", Severity::kWarning, "vllm-openai:" + tag,
                             "another version than --engine names: the line's is planned", ""});
     }

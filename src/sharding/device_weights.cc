@@ -29,7 +29,7 @@ int64_t KvHeadsOf(const ModuleRow& row, const Architecture& arch) {
 
 LocalShape Slice(const ModuleRow& row, const Architecture& arch, const ShardingRules& rules,
                  int64_t out, int64_t in) {
-  const int64_t tp = rules.sizes.tp;
+  const int64_t tp = rules.TpOf(row.role);
   switch (row.split) {
     case Split::kReplicated:
       return {out, in, "replicated"};
@@ -153,7 +153,10 @@ void AddExperts(const std::vector<const ModuleRow*>& members, const ShardingRule
   });
   experts.projections = gated ? 2 : 1;
   const std::string rule =
-      rules.sizes.expert_parallel
+      rules.expert_groups > 0
+          ? fmt::format("{} of {} experts (EP {}), intermediate {} a rank", experts.experts,
+                        head.experts, rules.expert_groups, FormatCount(experts.intermediate))
+      : rules.sizes.expert_parallel
           ? fmt::format("{} of {} experts, whole (EP {})", experts.experts, head.experts,
                         rules.sizes.ep())
           : fmt::format("all {} experts, intermediate {} a rank (÷ {})", head.experts,
@@ -207,6 +210,26 @@ Bytes Sum(const std::vector<DeviceParam>& params) {
 }
 
 }  // namespace
+
+int64_t ShardingRules::TpOf(Role role) const {
+  const auto own = [&](int64_t size) { return size > 0 ? size : sizes.tp; };
+  switch (role) {
+    case Role::kAttention:
+      return own(part_tp.attention);
+    case Role::kLinearAttention:
+      return own(part_tp.linear_attention);
+    case Role::kEmbedding:
+      return own(part_tp.embedding);
+    case Role::kHead:
+      return own(part_tp.head);
+    case Role::kDenseMlp:
+      return own(part_tp.dense_mlp);
+    case Role::kSharedExpert:
+      return own(part_tp.shared_experts);
+    default:
+      return sizes.tp;
+  }
+}
 
 Bytes DeviceWeights::StageBytes(const StageRange& range, bool first, bool last) const {
   Bytes total = Sum(every_stage);
@@ -332,10 +355,10 @@ void CheckBlock(const ModuleRow& row, int64_t dimension, int64_t divisor, bool o
 std::vector<Indivisible> CheckSharding(const Architecture& arch, const TensorTable& table,
                                        const ShardingRules& rules) {
   std::vector<Indivisible> out;
-  const int64_t tp = rules.sizes.tp;
   for (const ModuleRow& row : SlicedRows(table)) {
     if (row.placement == Placement::kNotLoaded) continue;
     if (row.is_tower() && !rules.vision_on_device) continue;
+    const int64_t tp = rules.TpOf(row.role);
     if (row.slice) {
       CheckSlice(row, arch, rules, &out);
       continue;

@@ -23,16 +23,29 @@ enum class GuessEnd {
   kWhole,   // on every rank
 };
 
+// TP sizes of parts that an engine divides by another number than the rest; 0: by `sizes.tp`.
+struct PartTp {
+  int64_t attention = 0;
+  int64_t linear_attention = 0;
+  int64_t embedding = 0;
+  int64_t head = 0;
+  int64_t dense_mlp = 0;
+  int64_t shared_experts = 0;
+};
+
 // What an engine and a deployment decide about sharding. The engine's folder fills it in; this
 // layer only does the arithmetic.
 struct ShardingRules {
   ParallelSizes sizes;
+  PartTp part_tp;
   int64_t vocabulary_multiple = 64;  // rows of embedding and head are rounded up to this first
 
   // Per-rank intermediate size of a routed expert, after all padding; and the width it sees.
   int64_t expert_intermediate = 0;
   int64_t expert_width = 0;
   int64_t local_experts = 0;  // on this rank
+  // Groups of an engine that has an expert-parallel size of its own, for words; 0: as `sizes` say.
+  int64_t expert_groups = 0;
 
   // The backend keeps the NVFP4 input scales of all experts on every rank.
   bool all_input_scales = false;
@@ -41,6 +54,9 @@ struct ShardingRules {
   bool vision_on_device = true;   // --language-model-only leaves tower and projector out
   bool vision_sharded = false;    // vision heads divide by TP and the encoder mode says weights
   GuessEnd guess = GuessEnd::kCentral;
+
+  // The TP size by which tensors of `role` are divided.
+  int64_t TpOf(Role role) const;
 };
 
 // One tensor as the engine creates it on this rank.

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "engine/vllm/rule_book.h"
+#include "engine/rule_book.h"
 
 namespace shardplan::vllm {
 namespace {
@@ -139,8 +139,8 @@ FlagEffect FlagTable::EffectOfVariable(std::string_view name) const {
 }
 
 bool IsOlder(std::string_view a, std::string_view b) {
-  const std::optional<Version> x = ParseVersion(a);
-  const std::optional<Version> y = ParseVersion(b);
+  const std::optional<EngineVersion> x = ParseVersion(a);
+  const std::optional<EngineVersion> y = ParseVersion(b);
   return x && y && *x < *y;
 }
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "engine/vllm/rule_book.h"
+#include "engine/rule_book.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/units.h"
 
@@ -15,14 +15,14 @@ namespace shardplan::vllm {
 namespace {
 
 // Versions before were looked at only as far as public logs reach.
-constexpr Version kThoroughFrom = {0, 20, 0};
+constexpr EngineVersion kThoroughFrom = {0, 20, 0};
 
 std::string FileOf(const std::string& version) { return "engines/vllm/" + version + ".yaml"; }
 
 // Reads fields and keeps the first problem. Files of one's own come first, nearest first.
 class FieldReader {
  public:
-  FieldReader(const RuleBook& book, std::vector<YAML::Node> own, const Version& version,
+  FieldReader(const RuleBook& book, std::vector<YAML::Node> own, const EngineVersion& version,
               Profile* profile)
       : book_(book), own_(std::move(own)), version_(version), profile_(*profile) {}
 
@@ -122,7 +122,7 @@ class FieldReader {
 
   const RuleBook& book_;
   std::vector<YAML::Node> own_;
-  Version version_;
+  EngineVersion version_;
   Profile& profile_;
   std::string problem_;
 };
@@ -292,8 +292,8 @@ std::optional<Finding> CheckModelVersion(const ConfigStore& store, std::string_v
   if (!book) return std::nullopt;  // LoadProfile says why
   const std::optional<RuleBook::Entry> first = book->FirstWith(architecture);
   if (!first) return std::nullopt;
-  const std::optional<Version> since = ParseVersion(first->since);
-  const std::optional<Version> asked =
+  const std::optional<EngineVersion> since = ParseVersion(first->since);
+  const std::optional<EngineVersion> asked =
       ParseVersion(version.empty() ? std::string_view(VersionsIn(store, *book).back()) : version);
   if (!since || !asked || *asked >= *since) return std::nullopt;
   return Finding{
@@ -308,7 +308,7 @@ Result<Profile> LoadProfile(const ConfigStore& store, std::string_view version,
   SHARDPLAN_ASSIGN_OR_RETURN(const RuleBook book, RuleBook::Load(store));
   const std::vector<std::string> known = VersionsIn(store, book);
   if (version.empty()) return ReadProfile(store, book, known.back());
-  const std::optional<Version> wanted = ParseVersion(version);
+  const std::optional<EngineVersion> wanted = ParseVersion(version);
   if (!wanted) {
     return Fail(ErrorCode::kUsage, fmt::format("vllm@{}", Printable(version)),
                 "expected a version such as " + known.back());

@@ -1,4 +1,4 @@
-#include "engine/vllm/rule_book.h"
+#include "engine/rule_book.h"
 
 #include <gtest/gtest.h>
 
@@ -7,16 +7,16 @@
 
 #include "support/temp_dir.h"
 
-namespace shardplan::vllm {
+namespace shardplan {
 namespace {
 
 using testing_support::TempDir;
 
 TEST(ParseVersion, TheLeadingNumbersCount) {
-  EXPECT_EQ(ParseVersion("0.31.0"), (Version{0, 31, 0}));
-  EXPECT_EQ(ParseVersion("v0.31"), (Version{0, 31, 0}));
-  EXPECT_EQ(ParseVersion("0.31.1rc1.dev50"), (Version{0, 31, 1}));
-  EXPECT_EQ(ParseVersion("1"), (Version{1, 0, 0}));
+  EXPECT_EQ(ParseVersion("0.31.0"), (EngineVersion{0, 31, 0}));
+  EXPECT_EQ(ParseVersion("v0.31"), (EngineVersion{0, 31, 0}));
+  EXPECT_EQ(ParseVersion("0.31.1rc1.dev50"), (EngineVersion{0, 31, 1}));
+  EXPECT_EQ(ParseVersion("1"), (EngineVersion{1, 0, 0}));
   EXPECT_EQ(ParseVersion("main"), std::nullopt);
   EXPECT_EQ(ParseVersion("-1.0"), std::nullopt);
   EXPECT_EQ(ParseVersion("99999999999999999999"), std::nullopt);
@@ -59,7 +59,7 @@ TEST_F(RuleBookTest, ADayMeansTheFirstReleaseThatHoldsIt) {
                          "  m: {gib: 1, source: x}\n");
   ASSERT_TRUE(book.has_value()) << book.error().ToString();
   EXPECT_EQ(book->releases(), (std::vector<std::string>{"0.1.0", "0.2.0", "0.3.0"}));
-  const auto value = [&](Version version) {
+  const auto value = [&](EngineVersion version) {
     return book->Rule("a", version)->node["value"].as<int>();
   };
   EXPECT_EQ(value({0, 1, 9}), 1);
@@ -100,4 +100,4 @@ TEST_F(RuleBookTest, SaysWhatIsWrongWithTheFile) {
 }
 
 }  // namespace
-}  // namespace shardplan::vllm
+}  // namespace shardplan

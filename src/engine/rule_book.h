@@ -1,6 +1,6 @@
 // The file of dated rules: what holds of a key at a version.
-#ifndef SHARDPLAN_ENGINE_VLLM_RULE_BOOK_H_
-#define SHARDPLAN_ENGINE_VLLM_RULE_BOOK_H_
+#ifndef SHARDPLAN_ENGINE_RULE_BOOK_H_
+#define SHARDPLAN_ENGINE_RULE_BOOK_H_
 
 #include <yaml-cpp/yaml.h>
 
@@ -14,19 +14,21 @@
 #include "shardplan/base/config_store.h"
 #include "shardplan/base/result.h"
 
-namespace shardplan::vllm {
+namespace shardplan {
 
-using Version = std::array<int64_t, 3>;
+using EngineVersion = std::array<int64_t, 3>;
 
 // "0.31.0", "0.31", "v0.31.1rc1.dev50": the leading numbers count.
-std::optional<Version> ParseVersion(std::string_view text);
+std::optional<EngineVersion> ParseVersion(std::string_view text);
 
 // configs/engines/vllm/rules.yaml, and a file of one's own that overrides it for one version:
-// engines/vllm/<version>.yaml with `inherits: <version>` and `rules: {key: {value, source}}`.
+// engines/vllm/<version>.yaml with `inherits: <version>` and `rules: {key: {value, source}}`. Other
+// engines keep theirs in the same form.
 class RuleBook {
  public:
   // Fails with kInvalidInput for a file that is no YAML mapping or has no releases.
-  static Result<RuleBook> Load(const ConfigStore& store);
+  static Result<RuleBook> Load(const ConfigStore& store,
+                               std::string_view name = "engines/vllm/rules.yaml");
 
   // Oldest first.
   const std::vector<std::string>& releases() const { return releases_; }
@@ -38,7 +40,7 @@ class RuleBook {
   };
   // The last entry of rules.key that holds at `version`; nothing where there is none. Throws
   // YAML::Exception, and std::runtime_error for an entry that cannot be dated.
-  std::optional<Entry> Rule(const std::string& key, const Version& version) const;
+  std::optional<Entry> Rule(const std::string& key, const EngineVersion& version) const;
   // The version that brought a model's class; nothing for those that were always there.
   std::optional<Entry> FirstWith(const std::string& architecture) const;
   // memory.key; undefined where there is none.
@@ -56,6 +58,6 @@ class RuleBook {
   std::vector<std::string> cuts_;  // days, beside releases_
 };
 
-}  // namespace shardplan::vllm
+}  // namespace shardplan
 
-#endif  // SHARDPLAN_ENGINE_VLLM_RULE_BOOK_H_
+#endif  // SHARDPLAN_ENGINE_RULE_BOOK_H_

@@ -1,15 +1,15 @@
-#include "engine/vllm/rule_book.h"
+#include "engine/rule_book.h"
 
 #include <fmt/format.h>
 
 #include <charconv>
 #include <stdexcept>
 
-namespace shardplan::vllm {
+namespace shardplan {
 
-std::optional<Version> ParseVersion(std::string_view text) {
+std::optional<EngineVersion> ParseVersion(std::string_view text) {
   if (text.starts_with('v')) text.remove_prefix(1);
-  Version version = {0, 0, 0};
+  EngineVersion version = {0, 0, 0};
   for (size_t i = 0; i < version.size(); ++i) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version[i]);
     if (error != std::errc() || version[i] < 0) {
@@ -22,8 +22,7 @@ std::optional<Version> ParseVersion(std::string_view text) {
   return version;
 }
 
-Result<RuleBook> RuleBook::Load(const ConfigStore& store) {
-  const std::string name = "engines/vllm/rules.yaml";
+Result<RuleBook> RuleBook::Load(const ConfigStore& store, std::string_view name) {
   RuleBook book;
   book.origin_ = store.Origin(name);
   SHARDPLAN_ASSIGN_OR_RETURN(const std::string_view text, store.Get(name));
@@ -32,11 +31,11 @@ Result<RuleBook> RuleBook::Load(const ConfigStore& store) {
     if (!book.document_.IsMap()) {
       return Fail(ErrorCode::kInvalidInput, book.origin_, "expected a YAML mapping");
     }
-    std::optional<Version> last;
+    std::optional<EngineVersion> last;
     for (const YAML::Node& release : book.document_["releases"]) {
       book.releases_.push_back(release["version"].as<std::string>());
       book.cuts_.push_back(release["cut"].as<std::string>());
-      const std::optional<Version> version = ParseVersion(book.releases_.back());
+      const std::optional<EngineVersion> version = ParseVersion(book.releases_.back());
       if (!version || (last && *version <= *last)) {
         return Fail(ErrorCode::kInvalidInput, book.origin_,
                     "releases: expected versions in rising order, found " + book.releases_.back());
@@ -61,7 +60,7 @@ std::string RuleBook::ReleaseAfter(const std::string& day) const {
 }
 
 std::optional<RuleBook::Entry> RuleBook::Rule(const std::string& key,
-                                              const Version& version) const {
+                                              const EngineVersion& version) const {
   const YAML::Node rules = document_["rules"];
   if (!rules || !rules.IsMap() || !rules[key]) return std::nullopt;
   std::optional<Entry> found;
@@ -71,7 +70,7 @@ std::optional<RuleBook::Entry> RuleBook::Rule(const std::string& key,
     }
     const std::string since = node["since"] ? node["since"].as<std::string>()
                                             : ReleaseAfter(node["merged"].as<std::string>());
-    const std::optional<Version> from = ParseVersion(since);
+    const std::optional<EngineVersion> from = ParseVersion(since);
     if (!from) throw std::runtime_error("expected a version, found '" + since + "'");
     if (found && *ParseVersion(found->since) >= *from && *from <= version) {
       throw std::runtime_error("expected entries in rising order, found " + since);
@@ -96,4 +95,4 @@ YAML::Node RuleBook::Memory(const std::string& key) const {
   return memory[key];
 }
 
-}  // namespace shardplan::vllm
+}  // namespace shardplan

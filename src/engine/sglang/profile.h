@@ -1,0 +1,79 @@
+// One SGLang version, as data.
+#ifndef SHARDPLAN_ENGINE_SGLANG_PROFILE_H_
+#define SHARDPLAN_ENGINE_SGLANG_PROFILE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shardplan/base/config_store.h"
+#include "shardplan/base/finding.h"
+#include "shardplan/base/result.h"
+
+namespace shardplan::sglang {
+
+// How --mem-fraction-static is made up: by TP alone, by the card's tier, or as a sum of terms.
+enum class FractionRule { kByTp, kByCard, kTerms };
+enum class PrefillGraph { kDisabled, kPiecewise, kBreakable };
+enum class StateStrategy { kNoBuffer, kExtraBuffer, kExtraBufferLazy };
+enum class KvRefusal { kNotEnoughMemory, kMinimumViable };
+
+// Defaults of cards with less than `below_mib` of memory; 0: of all others.
+struct MemoryTier {
+  int64_t below_mib = 0;
+  int64_t chunked_prefill_size = 0;
+  int64_t graph_bs_small_tp = 0;  // largest decode graph at TP 1 to 3
+  int64_t graph_bs_large_tp = 0;  // at TP 4 and more
+};
+
+// How a rule is known: read in SGLang's source, seen in a public log, or assumed.
+enum class Evidence { kSource, kLog, kAssumed };
+
+struct RuleSource {
+  Evidence evidence = Evidence::kSource;
+  std::string text;
+  std::string since;  // the version from which the value holds
+};
+
+// What configs/engines/sglang/rules.yaml says of one version; docs there.
+struct Profile {
+  std::string version;
+  FractionRule mem_fraction_rule = FractionRule::kTerms;
+  std::vector<MemoryTier> tiers;  // the last one takes all cards
+  double unknown_card_fraction = 0;
+  bool vision_factor = true;
+  int64_t draft_reserve_mib = 0;             // of EAGLE and the like
+  int64_t standalone_draft_reserve_mib = 0;  // of a draft model that is a model of its own
+  int64_t deepep_reserve_mib = 0;
+  PrefillGraph prefill_graph = PrefillGraph::kBreakable;
+  int64_t mla_prefill_graph_mib = 0;                  // 0: by the captured sizes, as other models
+  std::vector<std::string> prefill_graph_multimodal;  // architectures that keep the graphs
+  int64_t pp_prefill_graph_cap = 0;                   // tokens; 0: none
+  bool draft_weights_counted = true;
+  int64_t multimodal_cache_mib = 0;
+  int64_t state_padding_slots = 0;
+  bool states_by_stage = true;
+  StateStrategy state_strategy = StateStrategy::kExtraBuffer;
+  KvRefusal kv_refusal = KvRefusal::kMinimumViable;
+  // Backend → the pages it accepts, the one it falls back to first.
+  std::map<std::string, std::vector<int64_t>> page_sizes;
+
+  std::map<std::string, RuleSource> sources;  // rule → how it is known
+
+  int64_t CountOf(Evidence evidence) const;  // rules that are known so
+};
+
+// Releases with rules, oldest first.
+std::vector<std::string> ProfileVersions(const ConfigStore& store);
+
+// The rules of `version`; empty means the newest. A version that is no release takes the rules of
+// the nearest older one; one newer than all takes the newest; `findings` says so. One older than
+// all is refused with the range (kUnsupported), and text that is no version is kUsage.
+Result<Profile> LoadProfile(const ConfigStore& store, std::string_view version,
+                            std::vector<Finding>* findings);
+
+}  // namespace shardplan::sglang
+
+#endif  // SHARDPLAN_ENGINE_SGLANG_PROFILE_H_
