@@ -27,9 +27,9 @@ Result<std::vector<EngineListing>> ListEngines(const ConfigStore& store) {
     SHARDPLAN_ASSIGN_OR_RETURN(const vllm::Profile profile,
                                vllm::LoadProfile(store, version, &findings));
     EngineListing listing{"vllm", version};
-    listing.from_source = profile.CountOf(vllm::Evidence::kSource);
-    listing.from_logs = profile.CountOf(vllm::Evidence::kLog);
-    listing.assumed = profile.CountOf(vllm::Evidence::kAssumed);
+    listing.from_source = profile.CountOf(Evidence::kSource);
+    listing.from_logs = profile.CountOf(Evidence::kLog);
+    listing.assumed = profile.CountOf(Evidence::kAssumed);
     engines.push_back(std::move(listing));
   }
   if (!engines.empty()) engines.back().newest = true;

@@ -94,25 +94,6 @@ TEST(Notes, ReplicatedSharedExperts) {
   EXPECT_EQ(FindFinding(Evaluate(model, d), "weights.replicated_shared"), nullptr);
 }
 
-TEST(Notes, PinnedRounding) {
-  const Plan plan = K3(PublishedKimiK3());
-  const Finding* finding = FindFinding(plan, "offload.pinned_rounding");
-  ASSERT_NE(finding, nullptr);
-  EXPECT_EQ(finding->message,
-            "514.50 GiB of offloaded weights take 896.00 GiB of pinned memory over all nodes: the "
-            "allocator rounds each tensor up to a power of two");
-}
-
-TEST(Notes, OffloadThatMovesNothing) {
-  Deployment d = PublishedKimiK3();
-  d.settings.cpu_offload_params = {"w13"};
-  EXPECT_THAT(FindFinding(K3(d), "offload.nothing")->message,
-              HasSubstr("matches no parameter of the decoder layers"));
-  d.settings.cpu_offload_gb = 0;
-  EXPECT_THAT(FindFinding(K3(d), "offload.nothing")->message,
-              HasSubstr("nothing moves without --cpu-offload-gb"));
-}
-
 TEST(Notes, GraphsNeedAStateBlockPerSequence) {
   Deployment d = PublishedKimiK3();
   d.settings.enforce_eager = false;

@@ -4,69 +4,13 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <optional>
-#include <stdexcept>
 
-#include "engine/rule_book.h"
-#include "shardplan/base/file.h"
+#include "engine/rule_reader.h"
 
 namespace shardplan::sglang {
 namespace {
 
 constexpr std::string_view kRules = "engines/sglang/rules.yaml";
-
-// Reads rules and keeps the first problem.
-class RuleReader {
- public:
-  RuleReader(const RuleBook& book, const EngineVersion& version, Profile* profile)
-      : book_(book), version_(version), profile_(*profile) {}
-
-  template <typename T>
-  void Rule(const char* key, T* out) {
-    std::optional<RuleBook::Entry> entry;
-    try {
-      entry = book_.Rule(key, version_);
-    } catch (const YAML::Exception&) {
-      throw;
-    } catch (const std::runtime_error& error) {
-      return Problem(key, error.what());
-    }
-    if (!entry) return Problem(key, "expected an entry that holds at this version");
-    const YAML::Node& node = entry->node;
-    if (!node["value"] || !node["source"]) return Problem(key, "expected {value, source}");
-    const std::string evidence = node["evidence"].as<std::string>("source");
-    if (evidence != "source" && evidence != "log" && evidence != "assumed") {
-      return Problem(key, "unknown evidence '" + evidence + "'");
-    }
-    *out = node["value"].as<T>();
-    profile_.sources[key] = {evidence == "source" ? Evidence::kSource
-                             : evidence == "log"  ? Evidence::kLog
-                                                  : Evidence::kAssumed,
-                             node["source"].as<std::string>(), entry->since};
-  }
-
-  template <typename T>
-  void Choice(const char* key, const std::map<std::string, T>& choices, T* out) {
-    std::string name;
-    Rule(key, &name);
-    if (!problem_.empty()) return;
-    const auto it = choices.find(name);
-    if (it == choices.end()) return Problem(key, "unknown value '" + name + "'");
-    *out = it->second;
-  }
-
-  void Problem(const char* key, const std::string& what) {
-    if (problem_.empty()) problem_ = std::string(key) + ": " + what;
-  }
-
-  const std::string& problem() const { return problem_; }
-
- private:
-  const RuleBook& book_;
-  EngineVersion version_;
-  Profile& profile_;
-  std::string problem_;
-};
 
 void ReadTiers(RuleReader& r, Profile* p) {
   std::vector<std::vector<int64_t>> rows;
@@ -130,7 +74,7 @@ void ReadRules(RuleReader& r, Profile* p) {
 Result<Profile> ReadProfile(const RuleBook& book, const std::string& version) {
   Profile p;
   p.version = version;
-  RuleReader reader(book, *ParseVersion(version), &p);
+  RuleReader reader(book, *ParseVersion(version), {}, &p.sources);
   try {
     ReadRules(reader, &p);
   } catch (const YAML::Exception& error) {
@@ -158,30 +102,9 @@ std::vector<std::string> ProfileVersions(const ConfigStore& store) {
 Result<Profile> LoadProfile(const ConfigStore& store, std::string_view version,
                             std::vector<Finding>* findings) {
   SHARDPLAN_ASSIGN_OR_RETURN(const RuleBook book, RuleBook::Load(store, kRules));
-  const std::vector<std::string>& known = book.releases();
-  if (version.empty()) return ReadProfile(book, known.back());
-  const std::string subject = fmt::format("sglang@{}", Printable(version));
-  const std::optional<EngineVersion> wanted = ParseVersion(version);
-  if (!wanted) {
-    return Fail(ErrorCode::kUsage, subject, "expected a version such as " + known.back());
-  }
-  const std::string* best = nullptr;
-  for (const std::string& candidate : known) {
-    if (*ParseVersion(candidate) <= *wanted) best = &candidate;
-  }
-  if (!best) {
-    return Fail(ErrorCode::kUnsupported, subject,
-                fmt::format("rules reach from {} to {}", known.front(), known.back()));
-  }
-  if (*ParseVersion(*best) != *wanted) {
-    const bool newer = best == &known.back();
-    findings->push_back(
-        {"engine.version", newer ? Severity::kWarning : Severity::kNote, subject,
-         newer ? fmt::format("newer than every release with rules; those of {} are used", *best)
-               : fmt::format("planned by the rules of {}", *best),
-         ""});
-  }
-  return ReadProfile(book, *best);
+  SHARDPLAN_ASSIGN_OR_RETURN(const std::string known,
+                             VersionWithRules("sglang", version, book.releases(), findings));
+  return ReadProfile(book, known);
 }
 
 }  // namespace shardplan::sglang

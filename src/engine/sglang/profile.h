@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/evidence.h"
 #include "shardplan/base/config_store.h"
 #include "shardplan/base/finding.h"
 #include "shardplan/base/result.h"
@@ -26,15 +27,6 @@ struct MemoryTier {
   int64_t chunked_prefill_size = 0;
   int64_t graph_bs_small_tp = 0;  // largest decode graph at TP 1 to 3
   int64_t graph_bs_large_tp = 0;  // at TP 4 and more
-};
-
-// How a rule is known: read in SGLang's source, seen in a public log, or assumed.
-enum class Evidence { kSource, kLog, kAssumed };
-
-struct RuleSource {
-  Evidence evidence = Evidence::kSource;
-  std::string text;
-  std::string since;  // the version from which the value holds
 };
 
 // What configs/engines/sglang/rules.yaml says of one version; docs there.
@@ -60,7 +52,7 @@ struct Profile {
   // Backend → the pages it accepts, the one it falls back to first.
   std::map<std::string, std::vector<int64_t>> page_sizes;
 
-  std::map<std::string, RuleSource> sources;  // rule → how it is known
+  RuleSources sources;  // rule → how it is known
 
   int64_t CountOf(Evidence evidence) const;  // rules that are known so
 };

@@ -7,7 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "engine/rule_book.h"
+#include "engine/rule_reader.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/units.h"
 
@@ -19,48 +19,10 @@ constexpr EngineVersion kThoroughFrom = {0, 20, 0};
 
 std::string FileOf(const std::string& version) { return "engines/vllm/" + version + ".yaml"; }
 
-// Reads fields and keeps the first problem. Files of one's own come first, nearest first.
-class FieldReader {
+// Rules, and the memory constants beside them.
+class FieldReader : public RuleReader {
  public:
-  FieldReader(const RuleBook& book, std::vector<YAML::Node> own, const EngineVersion& version,
-              Profile* profile)
-      : book_(book), own_(std::move(own)), version_(version), profile_(*profile) {}
-
-  template <typename T>
-  void Rule(const char* key, T* out) {
-    YAML::Node node = Own("rules", key);
-    RuleSource source;
-    source.since = profile_.version;
-    if (!node) {
-      const std::optional<RuleBook::Entry> entry = Dated(key);
-      if (!entry) return;
-      node.reset(entry->node);
-      source.since = entry->since;
-    }
-    if (!node.IsMap() || !node["value"] || !node["source"]) {
-      return Problem(key, "expected {value, source}");
-    }
-    const std::string evidence = node["evidence"].as<std::string>("source");
-    if (evidence != "source" && evidence != "log" && evidence != "assumed") {
-      return Problem(key, "unknown evidence '" + evidence + "'");
-    }
-    *out = node["value"].as<T>();
-    source.text = node["source"].as<std::string>();
-    source.evidence = evidence == "source" ? Evidence::kSource
-                      : evidence == "log"  ? Evidence::kLog
-                                           : Evidence::kAssumed;
-    profile_.sources[key] = std::move(source);
-  }
-
-  template <typename T>
-  void Choice(const char* key, const std::map<std::string, T>& choices, T* out) {
-    std::string name;
-    Rule(key, &name);
-    if (!problem_.empty()) return;
-    const auto it = choices.find(name);
-    if (it == choices.end()) return Problem(key, "unknown value '" + name + "'");
-    *out = it->second;
-  }
+  using RuleReader::RuleReader;
 
   void Memory(const char* key, MemoryConstant* out) {
     const YAML::Node node = MemoryNode(key);
@@ -87,44 +49,12 @@ class FieldReader {
     return node["gib"].as<double>();
   }
 
-  const std::string& problem() const { return problem_; }
-
  private:
-  YAML::Node Own(const char* section, const std::string& key) const {
-    for (const YAML::Node& document : own_) {
-      const YAML::Node found = document[section];
-      if (found && found.IsMap() && found[key]) return found[key];
-    }
-    return YAML::Node(YAML::NodeType::Undefined);
-  }
-
   YAML::Node MemoryNode(const std::string& key) const {
     YAML::Node node = Own("memory", key);
     if (node) return node;
-    return book_.Memory(key);
+    return book().Memory(key);
   }
-
-  std::optional<RuleBook::Entry> Dated(const char* key) {
-    try {
-      std::optional<RuleBook::Entry> entry = book_.Rule(key, version_);
-      if (!entry) Problem(key, "expected an entry that holds at this version");
-      return entry;
-    } catch (const std::runtime_error& error) {
-      if (dynamic_cast<const YAML::Exception*>(&error) != nullptr) throw;
-      Problem(key, error.what());
-      return std::nullopt;
-    }
-  }
-
-  void Problem(const char* key, const std::string& what) {
-    if (problem_.empty()) problem_ = std::string(key) + ": " + what;
-  }
-
-  const RuleBook& book_;
-  std::vector<YAML::Node> own_;
-  EngineVersion version_;
-  Profile& profile_;
-  std::string problem_;
 };
 
 void ReadRules(FieldReader& r, Profile* p) {
@@ -237,7 +167,8 @@ Result<Profile> ReadProfile(const ConfigStore& store, const RuleBook& book,
   const std::string origin = own.documents.empty() ? book.origin() : store.Origin(FileOf(version));
   Profile p;
   p.version = version;
-  FieldReader reader(book, std::move(own.documents), *ParseVersion(own.release), &p);
+  FieldReader reader(book, *ParseVersion(own.release), {std::move(own.documents), version},
+                     &p.sources);
   try {
     ReadRules(reader, &p);
   } catch (const YAML::Exception& error) {
@@ -307,33 +238,12 @@ Result<Profile> LoadProfile(const ConfigStore& store, std::string_view version,
                             std::vector<Finding>* findings) {
   SHARDPLAN_ASSIGN_OR_RETURN(const RuleBook book, RuleBook::Load(store));
   const std::vector<std::string> known = VersionsIn(store, book);
-  if (version.empty()) return ReadProfile(store, book, known.back());
-  const std::optional<EngineVersion> wanted = ParseVersion(version);
-  if (!wanted) {
-    return Fail(ErrorCode::kUsage, fmt::format("vllm@{}", Printable(version)),
-                "expected a version such as " + known.back());
-  }
-  const std::string* best = nullptr;
-  for (const std::string& candidate : known) {
-    if (*ParseVersion(candidate) <= *wanted) best = &candidate;
-  }
-  if (!best) {
-    return Fail(ErrorCode::kUnsupported, fmt::format("vllm@{}", Printable(version)),
-                fmt::format("rules reach from {} to {}", known.front(), known.back()));
-  }
-  if (*ParseVersion(*best) != *wanted) {
-    const bool newer = best == &known.back();
+  SHARDPLAN_ASSIGN_OR_RETURN(const std::string best,
+                             VersionWithRules("vllm", version, known, findings));
+  SHARDPLAN_ASSIGN_OR_RETURN(Profile profile, ReadProfile(store, book, best));
+  if (*ParseVersion(best) < kThoroughFrom) {
     findings->push_back(
-        {"engine.version", newer ? Severity::kWarning : Severity::kNote,
-         fmt::format("vllm@{}", Printable(version)),
-         newer ? fmt::format("newer than every release with rules; those of {} are used", *best)
-               : fmt::format("planned by the rules of {}", *best),
-         ""});
-  }
-  SHARDPLAN_ASSIGN_OR_RETURN(Profile profile, ReadProfile(store, book, *best));
-  if (*ParseVersion(*best) < kThoroughFrom) {
-    findings->push_back(
-        {"engine.evidence", Severity::kNote, "vllm@" + *best,
+        {"engine.evidence", Severity::kNote, "vllm@" + best,
          fmt::format("of its {} rules {} were read in the source, {} are seen in "
                      "public logs, {} are assumed",
                      profile.sources.size(), profile.CountOf(Evidence::kSource),

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/evidence.h"
 #include "shardplan/base/basis.h"
 #include "shardplan/base/config_store.h"
 #include "shardplan/base/finding.h"
@@ -35,15 +36,6 @@ struct MemoryConstant {
   std::string source;
 
   Range At(int64_t tp) const;  // in bytes
-};
-
-// How a rule is known: read in vLLM's source or release notes, seen in a public log, or assumed.
-enum class Evidence { kSource, kLog, kAssumed };
-
-struct RuleSource {
-  Evidence evidence = Evidence::kSource;
-  std::string text;
-  std::string since;  // the version from which the value holds
 };
 
 // What configs/engines/vllm/rules.yaml says of one version; docs there and in docs/versions.md.
@@ -87,7 +79,7 @@ struct Profile {
   MemoryConstant graph_estimate_base;
   double nccl_across_nodes_high = 0;  // GiB
 
-  std::map<std::string, RuleSource> sources;  // rule → how it is known
+  RuleSources sources;  // rule → how it is known
 
   int64_t CountOf(Evidence evidence) const;  // rules that are known so
 };

@@ -113,9 +113,9 @@ TEST(VllmProfile, OldVersionsSayWhatTheyRestOn) {
   std::vector<Finding> findings;
   const auto profile = vllm::LoadProfile(ConfigStore::BuiltIn(), "0.11.0", &findings);
   ASSERT_TRUE(profile.has_value());
-  const int64_t source = profile->CountOf(vllm::Evidence::kSource);
-  const int64_t log = profile->CountOf(vllm::Evidence::kLog);
-  const int64_t assumed = profile->CountOf(vllm::Evidence::kAssumed);
+  const int64_t source = profile->CountOf(Evidence::kSource);
+  const int64_t log = profile->CountOf(Evidence::kLog);
+  const int64_t assumed = profile->CountOf(Evidence::kAssumed);
   EXPECT_EQ(source + log + assumed, static_cast<int64_t>(profile->sources.size()));
   EXPECT_GT(log, 0);
   EXPECT_GT(assumed, 0);
