@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/context.h"
 #include "cli/output_options.h"
+#include "engine/sglang/profile.h"
 #include "engine/vllm/profile.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/suggest.h"
@@ -20,19 +21,33 @@ struct CatalogOptions {
   OutputOptions output;
 };
 
-Result<std::vector<EngineListing>> ListEngines(const ConfigStore& store) {
-  std::vector<EngineListing> engines;
-  for (const std::string& version : vllm::ProfileVersions(store)) {
-    std::vector<Finding> findings;
-    SHARDPLAN_ASSIGN_OR_RETURN(const vllm::Profile profile,
-                               vllm::LoadProfile(store, version, &findings));
-    EngineListing listing{"vllm", version};
+// Releases of one engine and how their rules are known.
+template <typename Load>
+Status ListReleases(const char* engine, const std::vector<std::string>& versions, const Load& load,
+                    std::vector<EngineListing>* out) {
+  for (const std::string& version : versions) {
+    SHARDPLAN_ASSIGN_OR_RETURN(const auto profile, load(version));
+    EngineListing listing{engine, version};
     listing.from_source = profile.CountOf(Evidence::kSource);
     listing.from_logs = profile.CountOf(Evidence::kLog);
     listing.assumed = profile.CountOf(Evidence::kAssumed);
-    engines.push_back(std::move(listing));
+    listing.newest = version == versions.back();
+    out->push_back(std::move(listing));
   }
-  if (!engines.empty()) engines.back().newest = true;
+  return {};
+}
+
+Result<std::vector<EngineListing>> ListEngines(const ConfigStore& store) {
+  std::vector<EngineListing> engines;
+  std::vector<Finding> unused;
+  SHARDPLAN_RETURN_IF_ERROR(ListReleases(
+      "vllm", vllm::ProfileVersions(store),
+      [&](const std::string& version) { return vllm::LoadProfile(store, version, &unused); },
+      &engines));
+  SHARDPLAN_RETURN_IF_ERROR(ListReleases(
+      "sglang", sglang::ProfileVersions(store),
+      [&](const std::string& version) { return sglang::LoadProfile(store, version, &unused); },
+      &engines));
   return engines;
 }
 

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <utility>
 #include <vector>
 
 #include "cli/calibration_file.h"
+#include "cli/sglang_options.h"
 #include "engine/vllm/compilation_config.h"
 #include "engine/vllm/eplb.h"
 #include "engine/vllm/kv_transfer.h"
@@ -73,6 +75,23 @@ std::string BackendName(std::string text, bool upper) {
   return text;
 }
 
+std::string LowerCase(std::string text) {
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text;
+}
+
+// vLLM reads names later and by itself; SGLang's parser has these.
+Status ReadStateDType(const std::string& text, Deployment* d) {
+  static const std::map<std::string, DType> names = {
+      {"float32", DType::kF32}, {"float16", DType::kF16}, {"bfloat16", DType::kBF16}};
+  d->settings.mamba_ssm_cache_dtype = text;
+  const auto it = names.find(text);
+  d->sglang.mamba_ssm_dtype = it == names.end() ? std::nullopt : std::optional(it->second);
+  return {};
+}
+
 Status ReadChoice(const std::string& text, const std::vector<std::string>& choices,
                   std::optional<std::string>* out) {
   if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
@@ -129,56 +148,122 @@ void AddWhere(OptionSet* o, Deployment* d) {
 
 void AddLayout(OptionSet* o, Deployment* d) {
   o->Group("Engine and layout");
-  o->Value("--engine", "vllm[@VERSION]", "Engine (default: vllm at the newest version known)",
+  o->Value("--engine", "NAME[@VERSION]",
+           "vllm or sglang (default: vllm at the newest version known)",
            [d](const std::string& text) { return ParseEngine(text, d); });
-  o->Count("--tp,--tensor-parallel-size", "Tensor parallel size (default: 1)", 1,
+  o->Count("--tp,--tensor-parallel-size,--tp-size", "Tensor parallel size (default: 1)", 1,
            [d](int64_t n) { d->sizes.tp = n; });
-  o->Count("--pp,--pipeline-parallel-size", "Pipeline stages (default: 1)", 1,
+  o->Count("--pp,--pipeline-parallel-size,--pp-size", "Pipeline stages (default: 1)", 1,
            [d](int64_t n) { d->sizes.pp = n; });
   o->Value("--pp-partition", "N,N,…", "Layers of each stage (default: the engine's own split)",
            [d](const std::string& text) -> Status {
              SHARDPLAN_ASSIGN_OR_RETURN(d->partition, ParsePartition(text));
              return {};
            });
-  o->Count("--dp,--data-parallel-size", "Data parallel size (default: 1)", 1,
+  o->Count("--dp,--data-parallel-size,--dp-size", "Data parallel size (default: 1)", 1,
            [d](int64_t n) { d->sizes.dp = n; });
-  o->Count("--dcp,--decode-context-parallel-size", "Decode context parallel size (default: 1)", 1,
-           [d](int64_t n) { d->sizes.dcp = n; });
+  o->Count("--dcp,--decode-context-parallel-size,--dcp-size",
+           "Decode context parallel size (default: 1)", 1, [d](int64_t n) { d->sizes.dcp = n; });
   o->Flag("--enable-expert-parallel", "Whole experts on each rank instead of slices",
           [d] { d->sizes.expert_parallel = true; });
   o->Flag("--enable-eplb", "Replicas of busy experts, moved as the load shifts",
           [d] { d->settings.enable_eplb = true; });
-  o->Count("--redundant-experts", "How many, over all ranks (default: 0)", 0,
-           [d](int64_t n) { d->settings.redundant_experts = n; });
+  o->Count("--redundant-experts,--ep-num-redundant-experts",
+           "How many, over all ranks (default: 0)", 0, [d](int64_t n) {
+             d->settings.redundant_experts = n;
+             d->sglang.redundant_experts = n;
+           });
   o->Value("--eplb-config", "JSON", "vLLM's: num_redundant_experts, window_size",
            [d](const std::string& text) { return vllm::ReadEplbConfig(text, &d->settings); });
 }
 
-void AddScheduling(OptionSet* o, EngineSettings* s) {
+// What both engines take. SGLang's spellings stand beside vLLM's; a setting goes to both, so that
+// one deployment can be asked of either.
+void AddScheduling(OptionSet* o, Deployment* d) {
+  EngineSettings* const s = &d->settings;
+  SglangSettings* const g = &d->sglang;
   o->Group("Engine settings (left out, they take the engine's defaults)");
-  o->Value("--max-model-len", "TOKENS", "Window, input and output: 524288, 512K or 512k; auto fits",
-           [s](const std::string& text) { return ReadWindow(text, s); });
-  o->Count("--max-num-seqs", "Requests in a batch", 1, [s](int64_t n) { s->max_num_seqs = n; });
-  o->Value("--max-num-batched-tokens", "TOKENS", "Tokens in a batch",
-           ReadTokens([s](int64_t n) { s->max_num_batched_tokens = n; }));
+  o->Value("--max-model-len,--context-length", "TOKENS",
+           "Window, input and output: 524288, 512K or 512k; auto fits",
+           [s, g](const std::string& text) -> Status {
+             SHARDPLAN_RETURN_IF_ERROR(ReadWindow(text, s));
+             g->context_length = s->max_model_len;
+             return {};
+           });
+  o->Count("--max-num-seqs,--max-running-requests", "Requests in a batch", 1, [s, g](int64_t n) {
+    s->max_num_seqs = n;
+    g->max_running_requests = n;
+  });
+  o->Value("--max-num-batched-tokens,--chunked-prefill-size", "TOKENS",
+           "Tokens in a batch (SGLang: of a prompt; -1 for whole prompts)",
+           [s, g](const std::string& text) -> Status {
+             if (text == "-1") {
+               g->chunked_prefill_size = -1;
+               return {};
+             }
+             SHARDPLAN_ASSIGN_OR_RETURN(s->max_num_batched_tokens, ParseTokenCount(text));
+             g->chunked_prefill_size = s->max_num_batched_tokens;
+             return {};
+           });
+  o->Text("--kv-cache-dtype", "DTYPE", "auto, bfloat16, fp8 …", [s, g](const std::string& text) {
+    s->kv_cache_dtype = text;
+    g->kv_cache_dtype = text == "fp8" ? "fp8_e4m3" : text;
+  });
+  o->Text("--dtype", "DTYPE", "auto, bfloat16, float16 or float32",
+          [s](std::string text) { s->dtype = std::move(text); });
+  o->Count("--block-size,--page-size", "Tokens in a KV block", 1, [s, g](int64_t n) {
+    s->block_size = n;
+    g->page_size = n;
+  });
+  o->Flag("--enforce-eager,--disable-cuda-graph", "No CUDA graphs", [s, g] {
+    s->enforce_eager = true;
+    g->disable_cuda_graph = true;
+  });
+  AddPair(o, "enable-prefix-caching", "Share the cache of equal beginnings", "Don't",
+          [s, g](bool on) {
+            s->enable_prefix_caching = on;
+            g->disable_radix_cache = !on;
+          });
+  o->Flag("--disable-radix-cache", "As --no-enable-prefix-caching, in SGLang's words", [s, g] {
+    s->enable_prefix_caching = false;
+    g->disable_radix_cache = true;
+  });
+  o->Exclude("--enable-prefix-caching", "--disable-radix-cache");
+  o->Value("--mamba-ssm-cache-dtype,--mamba-ssm-dtype", "DTYPE",
+           "Of recurrent states: auto, float32, float16, bfloat16",
+           [d](const std::string& text) { return ReadStateDType(text, d); });
+  o->Text("--attention-backend", "NAME", "FLASH_ATTN_MLA, FLASHMLA …; SGLang: fa3, flashmla …",
+          [s, g](const std::string& text) {
+            s->attention_backend = BackendName(text, true);
+            g->attention_backend = LowerCase(text);
+          });
+  o->Value("--cpu-offload-gb", "GIB", "Weights moved to host memory, GiB a card",
+           ReadDecimal([s, g](double value) { s->cpu_offload_gb = g->cpu_offload_gb = value; }));
+  o->Count("--offload-group-size", "Prefetch offload: of every so many layers", 0,
+           [s, g](int64_t n) { s->offload_group_size = g->offload_group_size = n; });
+  o->Count("--offload-num-in-group", "the last so many move to host memory (default: 1)", 0,
+           [s, g](int64_t n) { s->offload_num_in_group = g->offload_num_in_group = n; });
+  o->Count("--offload-prefetch-step", "and so many are copied ahead (default: 1)", 0,
+           [s, g](int64_t n) { s->offload_prefetch_step = g->offload_prefetch_step = n; });
+  o->Flag("--language-model-only,--language-only", "Leave the vision tower out", [s, g] {
+    s->language_model_only = true;
+    g->language_only = true;
+  });
+  o->Text("--load-format", "NAME", "auto, safetensors, fastsafetensors …",
+          [s](std::string text) { s->load_format = std::move(text); });
+  o->Repeated("--env", "NAME=VALUE", "An environment variable of the engine; repeated for more",
+              [d](const std::string& text) { return ParseVariable(text, d); });
+}
+
+void AddVllmScheduling(OptionSet* o, EngineSettings* s) {
   o->Value("--gpu-memory-utilization", "FRACTION", "Share of a card that the engine may use",
            ReadDecimal([s](double value) { s->gpu_memory_utilization = value; }));
   o->Value("--kv-cache-memory-bytes", "BYTES", "KV cache a card, whatever is left: 20G",
            [s](const std::string& text) { return ReadCacheBytes(text, s); });
-  o->Text("--kv-cache-dtype", "DTYPE", "auto, bfloat16, fp8 …",
-          [s](std::string text) { s->kv_cache_dtype = std::move(text); });
-  o->Text("--dtype", "DTYPE", "auto, bfloat16, float16 or float32",
-          [s](std::string text) { s->dtype = std::move(text); });
-  o->Count("--block-size", "Tokens in a KV block", 1, [s](int64_t n) { s->block_size = n; });
-  o->Flag("--enforce-eager", "No CUDA graphs", [s] { s->enforce_eager = true; });
-  AddPair(o, "enable-prefix-caching", "Share the cache of equal beginnings", "Don't",
-          [s](bool on) { s->enable_prefix_caching = on; });
   o->Text("--mamba-cache-mode", "MODE", "none, align or all: state layers' caches",
           [s](std::string text) { s->mamba_cache_mode = std::move(text); });
   o->Text("--mamba-cache-dtype", "DTYPE", "Of convolution states: auto, float32, float16, bfloat16",
           [s](std::string text) { s->mamba_cache_dtype = std::move(text); });
-  o->Text("--mamba-ssm-cache-dtype", "DTYPE", "Of recurrent states: as above",
-          [s](std::string text) { s->mamba_ssm_cache_dtype = std::move(text); });
   o->Count("--num-gpu-blocks-override", "Blocks of the KV cache, whatever memory there is", 1,
            [s](int64_t n) { s->num_gpu_blocks_override = n; });
   AddPair(o, "disable-hybrid-kv-cache-manager", "Cache windows as full attention", "Don't",
@@ -205,39 +290,26 @@ void AddGraphs(OptionSet* o, EngineSettings* s) {
            [s](int64_t n) { s->optimization_level = n; });
 }
 
-void AddBackends(OptionSet* o, Deployment* d) {
-  EngineSettings* const s = &d->settings;
+void AddBackends(OptionSet* o, EngineSettings* s) {
   o->Text("--offload-backend", "NAME", "uva or prefetch",
           [s](std::string text) { s->offload_backend = std::move(text); });
-  o->Value("--cpu-offload-gb", "GIB", "Weights moved to host memory, GiB a card",
-           ReadDecimal([s](double value) { s->cpu_offload_gb = value; }));
   // The first of them replaces what another source set.
   o->Repeated("--cpu-offload-params", "NAME,…", "Which parameters; repeated or with commas",
               [s, first = true](const std::string& text) mutable {
                 if (std::exchange(first, false)) s->cpu_offload_params.clear();
                 return ReadNames(text, &s->cpu_offload_params);
               });
-  o->Count("--offload-group-size", "Prefetch offload: of every so many layers", 0,
-           [s](int64_t n) { s->offload_group_size = n; });
-  o->Count("--offload-num-in-group", "the last so many move to host memory (default: 1)", 0,
-           [s](int64_t n) { s->offload_num_in_group = n; });
-  o->Count("--offload-prefetch-step", "and so many are copied ahead (default: 1)", 0,
-           [s](int64_t n) { s->offload_prefetch_step = n; });
-  o->Repeated("--offload-params", "NAME,…", "Which of their parameters (default: all)",
+  o->Repeated("--offload-params", "NAME,…", "Which parameters prefetch moves (default: all)",
               [s, first = true](const std::string& text) mutable {
                 if (std::exchange(first, false)) s->offload_params.clear();
                 return ReadNames(text, &s->offload_params);
               });
-  o->Flag("--language-model-only", "Leave the vision tower out",
-          [s] { s->language_model_only = true; });
   o->Text("--mm-encoder-tp-mode", "MODE", "weights or data",
           [s](std::string text) { s->mm_encoder_tp_mode = std::move(text); });
   o->Text("--moe-backend", "NAME", "auto, marlin, triton, cutlass, deep_gemm …",
           [s](std::string text) { s->moe_backend = BackendName(std::move(text), false); });
   o->Text("--all2all-backend", "NAME", "allgather_reducescatter, deepep_low_latency …",
           [s](std::string text) { s->all2all_backend = std::move(text); });
-  o->Text("--attention-backend", "NAME", "FLASH_ATTN, FLASH_ATTN_MLA, FLASHMLA …",
-          [s](std::string text) { s->attention_backend = BackendName(std::move(text), true); });
   AddPair(o, "disable-custom-all-reduce", "All-reduce by NCCL alone", "Don't",
           [s](bool on) { s->disable_custom_all_reduce = on; });
   o->Value("--logprobs-mode", "MODE", "raw_logprobs, raw_logits, processed_logprobs …",
@@ -246,13 +318,9 @@ void AddBackends(OptionSet* o, Deployment* d) {
                  text, {"processed_logits", "processed_logprobs", "raw_logits", "raw_logprobs"},
                  &s->logprobs_mode);
            });
-  o->Text("--load-format", "NAME", "auto, safetensors, fastsafetensors …",
-          [s](std::string text) { s->load_format = std::move(text); });
   o->Value("--mm-ipc-gpu-memory-gb", "GIB", "Kept for video that is decoded on the card",
            ReadDecimal([s](double value) { s->mm_ipc_gpu_memory_gb = value; }));
   o->Flag("--numa-bind", "Bind each rank to its card's NUMA node", [s] { s->numa_bind = true; });
-  o->Repeated("--env", "NAME=VALUE", "An environment variable of the engine; repeated for more",
-              [d](const std::string& text) { return ParseVariable(text, d); });
 }
 
 // What stands on the cards beside the model: a drafter, adapters, a connector's buffers.
@@ -309,11 +377,19 @@ void AddDeploymentOptions(OptionSet* options, DeploymentOptions* out) {
                       "config.json",
                       &out->model);
   AddWhere(options, &out->deployment);
-  AddLayout(options, &out->deployment);
-  AddScheduling(options, &out->deployment.settings);
-  AddGraphs(options, &out->deployment.settings);
-  AddBackends(options, &out->deployment);
-  AddCompanions(options, &out->deployment.settings);
+  Deployment* const d = &out->deployment;
+  AddLayout(options, d);
+  AddScheduling(options, d);
+  options->Group("vLLM's own settings");
+  options->NoteReads([d](const std::string& name) { d->vllm_options.push_back(name); });
+  AddVllmScheduling(options, &d->settings);
+  AddGraphs(options, &d->settings);
+  AddBackends(options, &d->settings);
+  AddCompanions(options, &d->settings);
+  options->Group("SGLang's own settings");
+  options->NoteReads([d](const std::string& name) { d->sglang_options.push_back(name); });
+  AddSglangOptions(options, &d->sglang);
+  options->NoteReads({});
   AddAsked(options, out);
 }
 
@@ -346,10 +422,11 @@ Status ParseVariable(const std::string& text, Deployment* out) {
   };
   if (name == "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS") return read_switch(&s.estimate_graphs);
   if (name == "VLLM_USE_V2_MODEL_RUNNER") return read_switch(&s.v2_model_runner);
-  if (name == "VLLM_PP_LAYER_PARTITION") {
+  if (name == "VLLM_PP_LAYER_PARTITION" || name == "SGLANG_PP_LAYER_PARTITION") {
     SHARDPLAN_ASSIGN_OR_RETURN(out->partition, ParsePartition(value));
     return {};
   }
+  SHARDPLAN_RETURN_IF_ERROR(ReadSglangVariable(name, value, &out->sglang));
   std::erase_if(s.env, [&](const OptionValue& known) { return known.first == name; });
   s.env.emplace_back(name, value);
   return {};
@@ -358,13 +435,10 @@ Status ParseVariable(const std::string& text, Deployment* out) {
 Status ParseEngine(const std::string& text, Deployment* out) {
   const size_t at = text.find('@');
   const std::string name = text.substr(0, at);
-  if (name == "sglang") {
-    return Fail(ErrorCode::kUnsupported, Printable(text), "not modelled by this version",
-                "plan the deployment with --engine vllm");
-  }
-  if (name != "vllm") {
-    const std::vector<std::string> close = CloseNames(name, {"vllm"});
-    return Fail(ErrorCode::kUsage, Printable(text), "expected vllm or vllm@VERSION",
+  if (name != "vllm" && name != "sglang") {
+    const std::vector<std::string> close = CloseNames(name, {"vllm", "sglang"});
+    return Fail(ErrorCode::kUsage, Printable(text),
+                "expected vllm or sglang, with @VERSION or without",
                 close.empty() ? "" : "did you mean " + JoinWithOr(close) + "?");
   }
   if (at != std::string::npos && at + 1 == text.size()) {

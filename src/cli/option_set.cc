@@ -25,6 +25,16 @@ void OptionSet::Keep(std::string_view option, const std::string& text, Status st
   status_ = tl::unexpected<Error>(std::move(error));
 }
 
+OptionSet::Reader OptionSet::Noted(const std::string& names, Reader reader) const {
+  if (!note_) return reader;
+  return [note = note_, name = FirstName(names),
+          read = std::move(reader)](const std::string& text) -> Status {
+    SHARDPLAN_RETURN_IF_ERROR(read(text));
+    if (text != "false") note(name);
+    return {};
+  };
+}
+
 void OptionSet::Add(const std::string& names, const std::string& value, const std::string& help,
                     bool repeated, Reader reader) {
   const std::string name = FirstName(names);
@@ -52,7 +62,8 @@ void OptionSet::Add(const std::string& names, const std::string& value, const st
   CLI::Option* const option = app_->add_option(names, read, help);
   option->type_name(value)->group(group_);
   option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(false);
-  known_.push_back({option->get_lnames(), value, std::move(reader), option, repeated});
+  known_.push_back(
+      {option->get_lnames(), value, Noted(names, std::move(reader)), option, repeated});
 }
 
 void OptionSet::Value(const std::string& names, const std::string& value, const std::string& help,
@@ -66,15 +77,16 @@ void OptionSet::Repeated(const std::string& names, const std::string& value,
 }
 
 void OptionSet::Flag(const std::string& names, const std::string& help, std::function<void()> set) {
-  CLI::Option* const option = app_->add_flag_callback(names, set, help);
-  option->group(group_)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  Reader read = [set = std::move(set)](const std::string& text) -> Status {
+  Reader read = Noted(names, [set = std::move(set)](const std::string& text) -> Status {
     if (text != "true" && text != "false") {
       return Fail(ErrorCode::kUsage, Printable(text), "expected true or false");
     }
     if (text == "true") set();
     return {};
-  };
+  });
+  CLI::Option* const option = app_->add_flag_callback(
+      names, [read] { static_cast<void>(read("true")); }, help);
+  option->group(group_)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   known_.push_back({option->get_lnames(), "", std::move(read), option, false});
 }
 

@@ -27,6 +27,11 @@ class OptionSet {
   // Later options are listed under this heading of the help.
   void Group(std::string name) { group_ = std::move(name); }
 
+  // Later options call `note` with their first name, "--tp", each time one of them is read; an empty
+  // one ends that.
+  using Note = std::function<void(const std::string& name)>;
+  void NoteReads(Note note) { note_ = std::move(note); }
+
   // An option with one value; `names` are "--tp,--tensor-parallel-size", `value` stands for the
   // value in the help. Given twice, it is refused.
   void Value(const std::string& names, const std::string& value, const std::string& help,
@@ -80,9 +85,12 @@ class OptionSet {
   void Add(const std::string& names, const std::string& value, const std::string& help,
            bool repeated, Reader reader);
   void Keep(std::string_view option, const std::string& text, Status status);
+  // `reader`, which then calls the note of NoteReads.
+  Reader Noted(const std::string& names, Reader reader) const;
 
   CLI::App* app_;
   std::string group_ = "Options";
+  Note note_;
   std::vector<Known> known_;
   Status status_;
   std::vector<std::function<Status()>> afterwards_;

@@ -82,7 +82,7 @@ std::string RenderCommand(const LaunchPlan& launch) {
     const std::string& word = launch.argv[i];
     if (i == 0) {
       lines.push_back(QuoteProgram(word));
-    } else if (IsFlag(word)) {
+    } else if (i > 1 && IsFlag(word)) {  // `python3 -m` stays together
       lines.push_back("  " + ShellQuote(word));
     } else {
       lines.back() += " " + ShellQuote(word);

@@ -25,6 +25,8 @@ std::string_view ToString(Account account) {
       return "workspace";
     case Account::kKvCache:
       return "kv_cache";
+    case Account::kStateCache:
+      return "state_cache";
     case Account::kHeadroom:
       return "headroom";
   }
@@ -38,7 +40,9 @@ void Ledger::Close() {
   Basis outside_basis = Basis::kExact;
   for (const Entry& entry : entries_) {
     Range bytes = entry.bytes;
-    if (entry.account == Account::kKvCache) std::swap(bytes.low, bytes.high);
+    const bool cache =
+        entry.account == Account::kKvCache || entry.account == Account::kStateCache;
+    if (cache) std::swap(bytes.low, bytes.high);
     (entry.in_budget ? inside : outside) += bytes;
     Basis& basis = entry.in_budget ? inside_basis : outside_basis;
     basis = Softer(basis, entry.basis);

@@ -6,12 +6,14 @@
 #include <map>
 #include <optional>
 
+#include "engine/vllm/arguments.h"
 #include "engine/vllm/command_findings.h"
 #include "engine/vllm/kv_cache.h"
 #include "engine/vllm/refusals.h"
 #include "plan/calibrate.h"
 #include "plan/classes.h"
 #include "plan/notes.h"
+#include "plan/request.h"
 #include "plan/stage.h"
 #include "shardplan/base/units.h"
 
@@ -289,19 +291,28 @@ void FillActivations(const Classes& classes, Plan* plan) {
   }
 }
 
-// Tokens that were asked about have to lie inside the window.
-Status CheckTokens(const Deployment& d, int64_t window) {
-  if (d.output_tokens && (*d.output_tokens < 1 || *d.output_tokens >= window)) {
-    return Fail(ErrorCode::kUsage, fmt::format("--output-tokens {}", *d.output_tokens),
-                fmt::format("expected a number from 1 to {}, less than the window",
-                            FormatCount(window - 1)),
-                "input and output share --max-model-len");
+StageLoads LoadsOf(const Prepared& p) {
+  return {p.context.stages, p.context.arch->tied_embeddings, p.context.resolved.vision_on_device,
+          p.draft && p.draft->in_checkpoint};
+}
+
+// One command per node.
+std::vector<LaunchPlan> PlanLaunch(const Prepared& p, const Model& model) {
+  std::vector<LaunchPlan> launch;
+  for (int64_t node = 0; node < p.placement.nodes; ++node) {
+    vllm::NodeFacts facts;
+    facts.node = node;
+    facts.nodes = p.placement.nodes;
+    facts.gpus = p.placement.ranks_per_node;
+    facts.explicit_partition =
+        p.context.stages != DefaultPartition(p.context.arch->layers(), p.context.sizes.pp);
+    facts.numa_of_gpu = p.placement.numa_of_gpu;
+    facts.numa_of_gpu.resize(static_cast<size_t>(p.placement.ranks_per_node));
+    if (model.hypothetical) break;
+    NodeCommand command = vllm::MakeCommand(p.context, model.inventory.directory, facts);
+    launch.push_back({node, std::move(command.env), std::move(command.argv)});
   }
-  if (d.typical_tokens && (*d.typical_tokens < 1 || *d.typical_tokens > window)) {
-    return Fail(ErrorCode::kUsage, fmt::format("--typical-tokens {}", *d.typical_tokens),
-                fmt::format("expected a number from 1 to {}, the window", FormatCount(window)));
-  }
-  return {};
+  return launch;
 }
 
 void FillHeader(const Environment& env, const Prepared& p, Plan* plan) {
@@ -323,7 +334,9 @@ void FillHeader(const Environment& env, const Prepared& p, Plan* plan) {
   plan->gpu_name = p.gpu.name;
   plan->nodes = p.placement.nodes;
   plan->gpus_per_node = p.placement.gpus_per_node;
-  plan->even_share = MakeEvenShare(p, model);
+  const int64_t cards =
+      p.legal ? p.placement.nodes * p.placement.ranks_per_node : p.deployment.sizes.world();
+  plan->even_share = MakeEvenShare(p.gpu, cards, model);
   plan->findings = model.findings;
   plan->findings.insert(plan->findings.end(), p.findings.begin(), p.findings.end());
 }
@@ -395,8 +408,8 @@ Result<Plan> Assemble(const Environment& env, const Deployment& deployment, bool
         plan.findings.push_back(std::move(note));
       }
     }
-    plan.host = PlanHost(p, plan.ranks);
-    plan.files = PlanFiles(p, model, plan.ranks);
+    plan.host = PlanHost(p.placement, plan.ranks);
+    plan.files = PlanFiles(p.placement, LoadsOf(p), model, plan.ranks);
     plan.launch = PlanLaunch(p, model);
     CheckLaunchFlags(env, p, &plan);
   }

@@ -1,7 +1,7 @@
+#include <memory>
 #include <utility>
 
-#include "plan/assemble.h"
-#include "plan/fixes.h"
+#include "plan/planner.h"
 #include "shardplan/plan/plan.h"
 
 namespace shardplan {
@@ -20,12 +20,12 @@ std::string_view ToString(Verdict verdict) {
 
 Result<Plan> EvaluatePlan(const Model& model, const Catalog& catalog, const ConfigStore& store,
                           const Deployment& deployment) {
-  SHARDPLAN_ASSIGN_OR_RETURN(const Environment env,
-                             MakeEnvironment(model, catalog, store, deployment));
-  SHARDPLAN_ASSIGN_OR_RETURN(Plan plan, Assemble(env, deployment, /*brief=*/false));
+  SHARDPLAN_ASSIGN_OR_RETURN(const std::unique_ptr<Planner> planner,
+                             MakePlanner(model, catalog, store, deployment));
+  SHARDPLAN_ASSIGN_OR_RETURN(Plan plan, planner->Assemble(deployment, /*brief=*/false));
   if (plan.verdict != Verdict::kDoesNotFit) return plan;
   // Every way out, on the first finding that has none of its own.
-  const std::string text = DescribeFix(env, deployment, plan);
+  const std::string text = planner->DescribeFix(deployment, plan);
   for (Finding& finding : plan.findings) {
     if (finding.severity != Severity::kError || !finding.fix.empty()) continue;
     finding.fix = text;  // once is enough: the others are of the same cause
@@ -34,24 +34,30 @@ Result<Plan> EvaluatePlan(const Model& model, const Catalog& catalog, const Conf
   return plan;
 }
 
+Result<std::vector<WeightItem>> ExplainWeights(const Model& model, const Catalog& catalog,
+                                               const ConfigStore& store,
+                                               const Deployment& deployment, int64_t rank) {
+  SHARDPLAN_ASSIGN_OR_RETURN(const std::unique_ptr<Planner> planner,
+                             MakePlanner(model, catalog, store, deployment));
+  return planner->ExplainWeights(deployment, rank);
+}
+
 FigureEvaluator::FigureEvaluator(const Model& model, const Catalog& catalog,
                                  const ConfigStore& store)
     : model_(model), catalog_(catalog), store_(store) {}
 FigureEvaluator::~FigureEvaluator() = default;
 
 Result<Plan> FigureEvaluator::Evaluate(const Deployment& deployment) {
-  const bool is_same = environment_ && deployment.gpu == last_.gpu &&
+  const bool is_same = planner_ && deployment.gpu == last_.gpu &&
                        deployment.engine == last_.engine &&
                        deployment.engine_version == last_.engine_version &&
                        deployment.calibration == last_.calibration;
   if (!is_same) {
-    environment_.reset();
-    SHARDPLAN_ASSIGN_OR_RETURN(Environment made,
-                               MakeEnvironment(model_, catalog_, store_, deployment));
-    environment_ = std::make_unique<Environment>(std::move(made));
+    planner_.reset();
+    SHARDPLAN_ASSIGN_OR_RETURN(planner_, MakePlanner(model_, catalog_, store_, deployment));
     last_ = deployment;
   }
-  return Assemble(*environment_, deployment, /*brief=*/true);
+  return planner_->Assemble(deployment, /*brief=*/true);
 }
 
 }  // namespace shardplan

@@ -3,44 +3,32 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
 
 #include "plan/assemble.h"
 #include "plan/notes.h"
+#include "plan/request.h"
+#include "plan/search.h"
 #include "shardplan/base/units.h"
 
 namespace shardplan {
 namespace {
 
-// Windows below it are no way out, but a quarter of what was asked for always is.
-constexpr int64_t kSmallestWindow = 1024;
-
-std::optional<Plan> Evaluated(const Environment& env, const Deployment& deployment) {
-  Result<Plan> plan = Assemble(env, deployment, /*brief=*/true);
-  if (!plan) return std::nullopt;
-  return std::move(*plan);
+Evaluator EvaluatorOf(const Environment& env) {
+  return [&env](const Deployment& deployment) -> std::optional<Plan> {
+    Result<Plan> plan = Assemble(env, deployment, /*brief=*/true);
+    if (!plan) return std::nullopt;
+    return std::move(*plan);
+  };
 }
 
 bool Fits(const Environment& env, const Deployment& deployment) {
-  const std::optional<Plan> plan = Evaluated(env, deployment);
-  return plan && plan->verdict == Verdict::kFits;
-}
-
-// The smallest value in (low, high] for which `fits` holds, given that it holds for `high` and that
-// it is monotone.
-template <typename Predicate>
-int64_t Smallest(int64_t low, int64_t high, Predicate fits) {
-  while (high - low > 1) {
-    const int64_t middle = low + (high - low) / 2;
-    (fits(middle) ? high : low) = middle;
-  }
-  return high;
+  return FitsBy(EvaluatorOf(env), deployment);
 }
 
 }  // namespace
 
 std::optional<Deployment> SmallestOffload(const Environment& env, const Deployment& deployment) {
-  const std::optional<Plan> now = Evaluated(env, deployment);
+  const std::optional<Plan> now = EvaluatorOf(env)(deployment);
   if (!now || now->ranks.empty()) return std::nullopt;
   Bytes most;
   for (const RankPlan& rank : now->ranks) most = std::max(most, rank.detail.parameters);
@@ -56,55 +44,19 @@ std::optional<Deployment> SmallestOffload(const Environment& env, const Deployme
   const auto low = static_cast<int64_t>(deployment.settings.cpu_offload_gb);
   const int64_t high = CeilDiv(most.count(), kGiB) + 1;
   if (high <= low || !fits(high)) return std::nullopt;
-  changed.settings.cpu_offload_gb = static_cast<double>(Smallest(low, high, fits));
+  changed.settings.cpu_offload_gb = static_cast<double>(SmallestThat(low, high, fits));
   changed.settings.offload_backend = "uva";
   return changed;
 }
 
 std::optional<Deployment> LargestFittingWindow(const Environment& env,
                                                const Deployment& deployment) {
-  const std::optional<Plan> now = Evaluated(env, deployment);
-  if (!now) return std::nullopt;
-  Deployment changed = deployment;
-  changed.settings.max_model_len_auto = false;
-  auto too_long = [&](int64_t tokens) {
-    changed.settings.max_model_len = tokens;
-    return !Fits(env, changed);
-  };
-  const int64_t high = now->window.max_model_len;
-  // A window holds the output that was asked for and a token of input, and is one that somebody
-  // could use: nobody who wants 128K is helped by 107 tokens.
-  const int64_t low =
-      std::max({deployment.output_tokens.value_or(0) + 1, deployment.typical_tokens.value_or(1),
-                std::min(kSmallestWindow, CeilDiv(high, 4))});
-  if (high <= low || too_long(low)) return std::nullopt;
-  changed.settings.max_model_len = Smallest(low, high, too_long) - 1;
-  return changed;
+  return LargestWindowBy(EvaluatorOf(env), deployment);
 }
 
 std::optional<Deployment> FewestCards(const Environment& env, const Deployment& deployment) {
-  const int64_t per_node = CardsPerNode(env.gpu, deployment);
-  const int64_t layers = env.model->arch.layers();
-  std::optional<Deployment> best;
-  // Fewest nodes first, then fewest stages, then fewest cards: what one would ask for.
-  const auto cost = [&](const Deployment& d) {
-    return std::tuple(*d.nodes, d.sizes.pp, d.sizes.world());
-  };
-  for (int64_t tp = deployment.sizes.tp; tp <= std::max(per_node, deployment.sizes.tp); tp *= 2) {
-    for (int64_t pp = deployment.sizes.pp; pp <= std::min<int64_t>(layers, 64); ++pp) {
-      Deployment changed = deployment;
-      changed.sizes.tp = tp;
-      changed.sizes.pp = pp;
-      changed.partition.reset();
-      changed.nodes = CeilDiv(changed.sizes.world(), per_node);
-      if (*changed.nodes > 64) break;
-      if (best && cost(changed) >= cost(*best)) continue;
-      if (!Fits(env, changed)) continue;
-      best = std::move(changed);
-      break;
-    }
-  }
-  return best;
+  return FewestCardsBy(EvaluatorOf(env), deployment, CardsPerNode(env.gpu, deployment),
+                       env.model->arch.layers());
 }
 
 std::string DescribeFix(const Environment& env, const Deployment& deployment, const Plan& plan) {
@@ -161,16 +113,10 @@ std::vector<std::string> DescribeFixes(const Environment& env, const Deployment&
     fixes.push_back(text + " (the smallest offload that fits)");
   }
   if (const auto window = LargestFittingWindow(env, deployment)) {
-    fixes.push_back(fmt::format("--max-model-len {} (the largest window that fits)",
-                                *window->settings.max_model_len));
+    fixes.push_back(DescribeWindow("--max-model-len", *window));
   }
   if (const auto cards = FewestCards(env, deployment)) {
-    std::string text = fmt::format("--nodes {}", *cards->nodes);
-    if (cards->sizes.tp != deployment.sizes.tp) text += fmt::format(" --tp {}", cards->sizes.tp);
-    if (cards->sizes.pp != deployment.sizes.pp) text += fmt::format(" --pp {}", cards->sizes.pp);
-    if (deployment.partition) text += " without --pp-partition";
-    fixes.push_back(text +
-                    fmt::format(" ({} cards, the fewest nodes that fit)", cards->sizes.world()));
+    fixes.push_back(DescribeCards("--tp", "--pp", deployment, *cards));
   }
   return fixes;
 }

@@ -14,42 +14,14 @@
 #include "engine/vllm/weights.h"
 #include "plan/load_peak.h"
 #include "plan/predict_runs.h"
+#include "plan/request.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/units.h"
 
 namespace shardplan {
 namespace {
 
-constexpr int64_t kMostRanks = 8192;
-constexpr int64_t kMostRequests = 1'000'000;
 constexpr int64_t kMostLayers = 1'000'000;
-
-Status CheckSizes(const Deployment& d) {
-  const std::pair<const char*, int64_t> sizes[] = {{"--tensor-parallel-size", d.sizes.tp},
-                                                   {"--pipeline-parallel-size", d.sizes.pp},
-                                                   {"--data-parallel-size", d.sizes.dp},
-                                                   {"--decode-context-parallel-size", d.sizes.dcp}};
-  for (const auto& [flag, value] : sizes) {
-    if (value < 1 || value > kMostRanks) {
-      return Fail(ErrorCode::kUsage, fmt::format("{} {}", flag, value),
-                  fmt::format("expected a number from 1 to {}", FormatCount(kMostRanks)));
-    }
-  }
-  if (d.sizes.tp * d.sizes.pp > kMostRanks || d.sizes.world() > kMostRanks) {
-    return Fail(ErrorCode::kUsage, "layout",
-                fmt::format("expected at most {} ranks in all", FormatCount(kMostRanks)));
-  }
-  if ((d.nodes && (*d.nodes < 1 || *d.nodes > kMostRanks)) ||
-      (d.gpus_per_node && (*d.gpus_per_node < 1 || *d.gpus_per_node > 1024))) {
-    return Fail(ErrorCode::kUsage, "--nodes, --gpus-per-node",
-                fmt::format("expected 1 to {} nodes of 1 to 1,024 GPUs", FormatCount(kMostRanks)));
-  }
-  if (d.require_concurrency < 1 || d.require_concurrency > kMostRequests) {
-    return Fail(ErrorCode::kUsage, fmt::format("--require-concurrency {}", d.require_concurrency),
-                fmt::format("expected a number from 1 to {}", FormatCount(kMostRequests)));
-  }
-  return {};
-}
 
 // The fewest nodes that divide the ranks. Among nodes that are there anyway (`given`), whole stages
 // on whole nodes come first.
@@ -124,9 +96,7 @@ void PlaceOnNodes(const Environment& env, const Deployment& d, Prepared* out) {
             fmt::format("{} of {} GPUs a node are used", place.ranks_per_node, place.gpus_per_node),
             "");
   }
-  const NodeSpec node = env.catalog->NodeFor(static_cast<int>(place.gpus_per_node));
-  place.numa_of_gpu = node.numa_of_gpu;
-  place.numa_known = !node.id.starts_with("flat-");
+  FillNuma(*env.catalog, &place);
 }
 
 Status CheckOffload(const Deployment& d) {
@@ -177,46 +147,32 @@ Status PrepareDraft(const Environment& env, Prepared* out) {
   return {};
 }
 
-// The model that speculation names, which has to be here: nothing is downloaded.
-Result<std::shared_ptr<const Model>> LoadDraftModel(const Deployment& deployment) {
+// The model that speculation names.
+Result<std::shared_ptr<const Model>> DraftModelOf(const Deployment& deployment) {
   const std::optional<Speculation>& s = deployment.settings.speculation;
   static const std::set<std::string> nameless = {"ngram", "ngram_gpu", "suffix"};
   if (!s || s->model.empty() || nameless.contains(s->method)) {
     return std::shared_ptr<const Model>();
   }
-  if (!Exists(s->model)) {
-    // Layers of the model itself, as older documentation names them.
-    if (s->method == "mtp") return std::shared_ptr<const Model>();
-    return Fail(ErrorCode::kUsage, "--speculative-config",
-                "model " + Printable(s->model) + ": no such directory or file here",
-                "a plan needs no more than the draft's config.json: download it and give its path");
-  }
-  SHARDPLAN_ASSIGN_OR_RETURN(Model model, LoadModel(s->model));
-  return std::make_shared<const Model>(std::move(model));
+  // Layers of the model itself, as older documentation names them.
+  if (s->method == "mtp" && !Exists(s->model)) return std::shared_ptr<const Model>();
+  return LoadDraftModel("--speculative-config", s->model);
 }
 
 }  // namespace
-
-int64_t CardsPerNode(const GpuSpec& gpu, const Deployment& deployment) {
-  return deployment.gpus_per_node.value_or(gpu.cards_per_node);
-}
 
 Result<Environment> MakeEnvironment(const Model& model, const Catalog& catalog,
                                     const ConfigStore& store, const Deployment& deployment) {
   Environment env;
   env.model = &model;
   env.catalog = &catalog;
-  if (deployment.engine != "vllm") {
-    return Fail(ErrorCode::kUnsupported, "--engine " + Printable(deployment.engine),
-                "only vllm is modelled", "--engine vllm or vllm@VERSION");
-  }
   SHARDPLAN_ASSIGN_OR_RETURN(env.gpu, catalog.FindGpu(deployment.gpu));
   SHARDPLAN_ASSIGN_OR_RETURN(env.profile,
                              vllm::LoadProfile(store, deployment.engine_version, &env.findings));
   if (auto finding = vllm::CheckModelVersion(store, deployment.engine_version, model.arch.name)) {
     env.findings.push_back(std::move(*finding));
   }
-  SHARDPLAN_ASSIGN_OR_RETURN(env.draft_model, LoadDraftModel(deployment));
+  SHARDPLAN_ASSIGN_OR_RETURN(env.draft_model, DraftModelOf(deployment));
   const EngineSettings& settings = deployment.settings;
   SHARDPLAN_ASSIGN_OR_RETURN(vllm::FlagTable table, vllm::FlagTable::Load(store));
   env.flags = std::make_shared<const vllm::FlagTable>(std::move(table));
@@ -236,25 +192,10 @@ Status Prepare(const Environment& env, const Deployment& deployment, Prepared* o
   SHARDPLAN_RETURN_IF_ERROR(CheckOffload(deployment));
   SHARDPLAN_RETURN_IF_ERROR(CheckLoadFormat(deployment.settings));
   out->deployment = deployment;
-  out->gpu = env.gpu;
   out->findings = env.findings;
   out->findings.insert(out->findings.end(), deployment.findings.begin(), deployment.findings.end());
-  if (deployment.gpu_memory_total) {
-    const Bytes total = *deployment.gpu_memory_total;
-    const Bytes most = env.gpu.device_total.bytes.high;
-    if (total <= Bytes() || total > most) {
-      return Fail(ErrorCode::kUsage, "--gpu-memory-total " + FormatGiB(total),
-                  fmt::format("expected at most the {} of this card", FormatGiB(most)),
-                  "it is what CUDA sees of the card, below what nvidia-smi totals");
-    }
-    out->gpu.cuda_visible = {Range(total), Basis::kMeasured, "--gpu-memory-total"};
-  }
-  if (deployment.gpu_memory_in_use < Bytes() ||
-      deployment.gpu_memory_in_use > out->gpu.cuda_visible.bytes.central) {
-    return Fail(ErrorCode::kUsage, "--gpu-memory-in-use " + FormatGiB(deployment.gpu_memory_in_use),
-                fmt::format("expected at most the {} that CUDA sees of this card",
-                            FormatGiB(out->gpu.cuda_visible.bytes.central)));
-  }
+  NoteForeignOptions(deployment.sglang_options, "SGLang", "vLLM", &out->findings);
+  SHARDPLAN_ASSIGN_OR_RETURN(out->gpu, CardOf(env.gpu, deployment));
   if (env.gpu.vendor == "amd") {
     out->findings.push_back(
         {"gpu.vendor", Severity::kWarning, env.gpu.id,

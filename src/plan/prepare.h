@@ -10,6 +10,7 @@
 #include "engine/vllm/context.h"
 #include "engine/vllm/flag_table.h"
 #include "engine/vllm/speculative.h"
+#include "plan/placement.h"
 #include "shardplan/plan/plan.h"
 
 namespace shardplan {
@@ -32,19 +33,6 @@ struct Environment {
 // kUsage for an unknown card and kUnsupported for an engine or version that is not modelled.
 Result<Environment> MakeEnvironment(const Model& model, const Catalog& catalog,
                                     const ConfigStore& store, const Deployment& deployment);
-
-// How ranks are spread over nodes.
-struct NodePlacement {
-  int64_t nodes = 1;  // in use
-  int64_t gpus_per_node = 8;
-  int64_t ranks_per_node = 1;
-  bool tp_spans_nodes = false;
-  std::vector<int> numa_of_gpu;
-  bool numa_known = true;  // false: no preset for this size, everything is put on node 0
-};
-
-// Cards of a server: as given, or what this kind of card usually comes in.
-int64_t CardsPerNode(const GpuSpec& gpu, const Deployment& deployment);
 
 // A deployment ready to be evaluated. Holds the objects its context points to, and is not moved
 // once made.

@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "report/comparison_rows.h"
+#include "report/engine_differences.h"
 #include "report/plan_document.h"
 #include "report/sections.h"
+#include "report/table.h"
 #include "report/text.h"
 #include "report/wide_table.h"
 #include "shardplan/base/file.h"
@@ -53,6 +55,17 @@ std::string Rows(const std::vector<Variant>& variants, size_t width) {
   std::string out = table.Render(width);
   if (!same.empty()) out += "\n" + Wrap(same, width, 0, 2);
   return out;
+}
+
+// What is the engines' and what could be set otherwise, between the first variant of each.
+std::string Engines(const std::vector<Variant>& variants, size_t width) {
+  const std::vector<EngineDifference> differences = EngineDifferences(variants);
+  if (differences.empty()) return "";
+  TextTable table({Align::kLeft, Align::kLeft, Align::kLeft});
+  for (const EngineDifference& difference : differences) {
+    table.AddRow({difference.row, difference.is_rule ? "rule" : "choice", difference.text});
+  }
+  return "Why the engines differ\n" + table.Render(width) + "\n";
 }
 
 std::string Verdicts(const std::vector<Variant>& variants, size_t width) {
@@ -114,7 +127,15 @@ Document ToDocument(const std::vector<Variant>& variants) {
     plan["variant"] = std::move(options);
     plans.push_back(std::move(plan));
   }
-  return {{"schema_version", 1}, {"plans", std::move(plans)}};
+  Document differences = Document::array();
+  for (const EngineDifference& difference : EngineDifferences(variants)) {
+    differences.push_back({{"row", difference.row},
+                           {"kind", difference.is_rule ? "rule" : "choice"},
+                           {"text", difference.text}});
+  }
+  return {{"schema_version", 1},
+          {"plans", std::move(plans)},
+          {"engine_differences", std::move(differences)}};
 }
 
 }  // namespace
@@ -124,7 +145,8 @@ std::string RenderComparisonTable(const std::vector<Variant>& variants,
   if (variants.empty()) return "";
   const auto width = static_cast<size_t>(std::max(options.width, 40));
   return TitleLine(variants, width) + "\n" + Rows(variants, width) + "\n" +
-         Verdicts(variants, width) + "\n" + ClosingLine(variants, width, options.color);
+         Engines(variants, width) + Verdicts(variants, width) + "\n" +
+         ClosingLine(variants, width, options.color);
 }
 
 std::string RenderComparisonJson(const std::vector<Variant>& variants) {

@@ -13,6 +13,9 @@ Document PlanDocument(const Plan& plan);
 // Its "kv_cache".
 Document KvDocument(const KvPlan& kv);
 
+// Its "static_memory" (static_memory.cc).
+Document StaticMemoryDocument(const StaticMemoryPlan& memory);
+
 }  // namespace shardplan
 
 #endif  // SHARDPLAN_REPORT_PLAN_DOCUMENT_H_

@@ -251,6 +251,8 @@ Document PlanDocument(const Plan& plan) {
           {"ranks", ranks},
           {"activations", legal ? ActivationsDocument(plan) : none},
           {"kv_cache", legal && plan.kv ? KvDocument(*plan.kv) : Document(nullptr)},
+          {"static_memory", legal && plan.static_memory ? StaticMemoryDocument(*plan.static_memory)
+                                                        : Document(nullptr)},
           {"window",
            {{"max_model_len", plan.window.max_model_len},
             {"output_tokens", OrNull(plan.window.output_tokens)},

@@ -83,11 +83,11 @@ std::string RangeText(const Range& bytes) {
 }
 
 // The accounts of a ledger, in the order of the enum.
-constexpr Account kAccounts[] = {Account::kDriverReserved, Account::kInUseByOthers,
-                                 Account::kCudaContext,    Account::kCommunication,
-                                 Account::kWeights,        Account::kActivations,
-                                 Account::kCudaGraphs,     Account::kWorkspace,
-                                 Account::kKvCache,        Account::kHeadroom};
+constexpr Account kAccounts[] = {
+    Account::kDriverReserved, Account::kInUseByOthers, Account::kCudaContext,
+    Account::kCommunication,  Account::kWeights,       Account::kActivations,
+    Account::kCudaGraphs,     Account::kWorkspace,     Account::kKvCache,
+    Account::kStateCache,     Account::kHeadroom};
 
 // Columns: label, basis, then number and range of each stage.
 class LedgerTable {

@@ -29,6 +29,10 @@ std::string CacheSection(const Plan& plan, size_t width);
 std::string ActivationSection(const Plan& plan, size_t width);
 std::string WindowSection(const Plan& plan, size_t width);
 
+// static_memory.cc: of SGLang alone
+std::string StaticMemorySection(const Plan& plan, size_t width);
+std::string StartupLogSection(const Plan& plan);  // whole lines of SGLang's, of any length
+
 // node_section.cc
 std::string HostSection(const Plan& plan, size_t width);
 std::string FilesSection(const Plan& plan, size_t width, bool verbose);

@@ -129,10 +129,10 @@ TEST(CompareCommandTest, UsageErrors) {
 
 // The same sentences as `plan` has.
 TEST(CompareCommandTest, EnginesThatAreNotModelled) {
-  const Outcome outcome = RunProgram(std::string(kWhat) + "--engine vllm --engine sglang");
-  EXPECT_EQ(outcome.code, 3);
+  const Outcome outcome = RunProgram(std::string(kWhat) + "--engine vllm --engine tgi");
+  EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.out, "");
-  EXPECT_EQ(outcome.err, RunProgram("plan tiny-dense --gpu a10-24 --engine sglang").err);
+  EXPECT_EQ(outcome.err, RunProgram("plan tiny-dense --gpu a10-24 --engine tgi").err);
   const Outcome version = RunProgram(std::string(kWhat) + "--engine vllm --engine vllm@0.1.0");
   EXPECT_EQ(version.code, RunProgram("plan tiny-dense --gpu a10-24 --engine vllm@0.1.0").code);
   EXPECT_EQ(version.err, RunProgram("plan tiny-dense --gpu a10-24 --engine vllm@0.1.0").err);

@@ -65,7 +65,7 @@ TEST(ExplainCommandTest, UsageErrors) {
       {"tiny-dense --gpu a10-24 --account zzz",
        "--account zzz: expected an account of the ledger; one of driver_reserved, "
        "in_use_by_others, cuda_context, communication, weights, activations, cuda_graphs, "
-       "workspace, kv_cache, headroom"},
+       "workspace, kv_cache, state_cache, headroom"},
   };
   for (const auto& [arguments, message] : cases) {
     const Outcome outcome = RunProgram(std::string("explain ") + arguments);

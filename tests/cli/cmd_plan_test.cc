@@ -91,11 +91,9 @@ TEST(PlanCommandTest, BadInput) {
   EXPECT_EQ(outcome.code, 3);
   EXPECT_EQ(outcome.out, "");
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
-  outcome = RunProgram("plan tiny-dense --gpu a10-24 --engine sglang");
+  outcome = RunProgram("plan tiny-dense --gpu a10-24 --engine sglang@0.3.6");
   EXPECT_EQ(outcome.code, 3);
-  EXPECT_EQ(outcome.err,
-            "shardplan: error: --engine sglang: not modelled by this version; plan the "
-            "deployment with --engine vllm\n");
+  EXPECT_EQ(outcome.err, "shardplan: error: sglang@0.3.6: rules reach from 0.4.0 to 0.5.21\n");
 }
 
 TEST(PlanCommandTest, OverridesTheCatalogue) {

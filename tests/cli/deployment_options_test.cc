@@ -254,10 +254,12 @@ TEST(DeploymentOptionsTest, Errors) {
       {"m --engine vllm@",
        "--engine vllm@: expected a version after the @; `shardplan catalog engines` lists those "
        "with a profile"},
-      {"m --engine vlm", "--engine vlm: expected vllm or vllm@VERSION; did you mean vllm?"},
-      {"m --engine tgi", "--engine tgi: expected vllm or vllm@VERSION"},
-      {"m --engine sglang@0.5",
-       "--engine sglang@0.5: not modelled by this version; plan the deployment with --engine vllm"},
+      {"m --engine vlm",
+       "--engine vlm: expected vllm or sglang, with @VERSION or without; did you mean vllm?"},
+      {"m --engine tgi", "--engine tgi: expected vllm or sglang, with @VERSION or without"},
+      {"m --engine sglang@",
+       "--engine sglang@: expected a version after the @; `shardplan catalog engines` lists those "
+       "with a profile"},
   };
   for (const auto& [line, error] : cases) EXPECT_EQ(Parse(line).error, error);
 }

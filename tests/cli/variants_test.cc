@@ -149,9 +149,8 @@ TEST_F(VariantsTest, FlagsTakeTrueAndFalse) {
 
 TEST_F(VariantsTest, ValuesAreReadAsTheOptionReadsThem) {
   EXPECT_EQ(ErrorOf({"tp=8,x"}), "--vary tp=x: expected a whole number, at least 1");
-  EXPECT_EQ(ErrorOf({"engine=vllm,sglang"}),
-            "--vary engine=sglang: not modelled by this version; plan the deployment with --engine "
-            "vllm");
+  EXPECT_EQ(ErrorOf({"engine=vllm,tgi"}),
+            "--vary engine=tgi: expected vllm or sglang, with @VERSION or without");
 }
 
 TEST_F(VariantsTest, AnOptionIsGivenOrVaries) {

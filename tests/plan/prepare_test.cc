@@ -150,11 +150,8 @@ TEST_F(PrepareTest, RefusesWhatNoLayoutCanBe) {
   EXPECT_EQ(Try(d), "--require-concurrency 0: expected a number from 1 to 1,000,000");
 }
 
-TEST_F(PrepareTest, RefusesOtherEnginesAndBackends) {
+TEST_F(PrepareTest, RefusesOtherBackends) {
   Deployment d = Layout(8, 1);
-  d.engine = "sglang";
-  EXPECT_EQ(Try(d), "--engine sglang: only vllm is modelled; --engine vllm or vllm@VERSION");
-  d = Layout(8, 1);
   d.settings.offload_backend = "prefetch";
   EXPECT_EQ(Try(d),
             "--offload-group-size: offload_num_in_group (1) must be <= offload_group_size (0)");

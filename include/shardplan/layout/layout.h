@@ -3,6 +3,7 @@
 #define SHARDPLAN_LAYOUT_LAYOUT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,12 +19,16 @@ struct ParallelSizes {
   int64_t dp = 1;   // data parallel: engines with a KV pool each, sharing the experts
   int64_t dcp = 1;  // decode context parallel: splits the TP group for the KV cache
   bool expert_parallel = false;
+  // SGLang's: an expert-parallel size of its own, and data parallelism inside the TP group (of
+  // attention), whose ranks are no further GPUs.
+  std::optional<int64_t> expert_size = {};
+  bool dp_in_tp = false;
 
-  int64_t world() const { return dp * pp * tp; }
+  int64_t world() const { return (dp_in_tp ? 1 : dp) * pp * tp; }
   // Ranks that one layer's experts are spread over. vLLM has no size of its own for it: experts go
   // over DP × TP, whole (expert parallel) or sliced (without).
   int64_t expert_ranks() const { return dp * tp; }
-  int64_t ep() const { return expert_parallel ? expert_ranks() : 1; }
+  int64_t ep() const { return expert_size.value_or(expert_parallel ? expert_ranks() : 1); }
 };
 
 // Layers [first, first + count) on one pipeline stage.

@@ -22,6 +22,7 @@ enum class Account {
   kCudaGraphs,
   kWorkspace,
   kKvCache,
+  kStateCache,  // SGLang's pool of recurrent states; in vLLM they are blocks of the KV cache
   kHeadroom,  // the remainder; negative is what is short
 };
 

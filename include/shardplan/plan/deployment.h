@@ -11,6 +11,7 @@
 #include "shardplan/base/bytes.h"
 #include "shardplan/base/finding.h"
 #include "shardplan/engine/settings.h"
+#include "shardplan/engine/sglang_settings.h"
 #include "shardplan/layout/layout.h"
 
 namespace shardplan {
@@ -26,11 +27,15 @@ struct Deployment {
   Bytes gpu_memory_in_use;                // on every card, by others
 
   // How.
-  std::string engine = "vllm";
+  std::string engine = "vllm";  // or "sglang"
   std::string engine_version;  // empty: the newest profile
   ParallelSizes sizes;
   std::optional<std::vector<int64_t>> partition;  // layers per stage
-  EngineSettings settings;
+  EngineSettings settings;  // vLLM's, and what both engines take
+  SglangSettings sglang;
+  // Options that were given and that only the one engine or the other has.
+  std::vector<std::string> vllm_options;
+  std::vector<std::string> sglang_options;
 
   // What is asked.
   std::optional<int64_t> output_tokens;   // share of the window that is output

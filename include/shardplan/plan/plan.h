@@ -107,6 +107,48 @@ struct WindowPlan {
   std::optional<int64_t> max_input_tokens;
 };
 
+// A term of what SGLang's default fraction leaves outside.
+struct ReserveTerm {
+  std::string name;
+  std::string rule;
+  double mib = 0;
+};
+
+// SGLang's pool of recurrent states.
+struct StatePoolPlan {
+  int64_t layers = 0;  // that one slot has states of
+  int64_t slots = 0;
+  int64_t slots_per_request = 1;
+  int64_t requests = 0;  // that the pool has slots for
+  Bytes slot;
+  Bytes convolution;  // of a slot
+  Bytes recurrent;
+};
+
+// SGLang's second cache, in host memory.
+struct HostCachePlan {
+  Bytes per_rank;
+  int64_t tokens = 0;
+  Bytes per_node;  // with what SGLang leaves alone
+};
+
+// What SGLang's rules make of the memory that is free before the weights.
+struct StaticMemoryPlan {
+  double fraction = 0;  // --mem-fraction-static, given or made up
+  bool fraction_given = false;
+  std::vector<ReserveTerm> terms;           // of a fraction that was made up
+  double minimum_fraction = 0;              // that leaves anything after the weights
+  std::optional<double> smallest_fraction;  // with which the request fits
+  std::optional<double> largest_fraction;   // that leaves room for what runs outside
+  Range free_before_load;                   // the least of all ranks
+  Range free_after_load;
+  int64_t max_running_requests = 0;  // of a DP rank
+  int64_t window_tokens = 0;         // of the pool of layers with a window; 0: none
+  std::optional<StatePoolPlan> states;
+  std::optional<HostCachePlan> host_cache;
+  std::vector<std::vector<std::string>> log;  // what a rank of each stage will print
+};
+
 struct NumaBytes {
   int64_t numa_node = 0;
   Bytes bytes;      // payload
@@ -189,6 +231,7 @@ struct Plan {
   std::vector<RankPlan> ranks;
   std::vector<ActivationPlan> activations;  // one per stage
   std::optional<KvPlan> kv;
+  std::optional<StaticMemoryPlan> static_memory;  // SGLang's
   WindowPlan window;
   std::vector<HostPlan> host;
   std::vector<FilesPlan> files;
@@ -196,13 +239,12 @@ struct Plan {
 };
 
 // Prints nothing, and loads nothing but a draft model that speculation names: arithmetic on a
-// loaded model. Fails with kUsage for values no
-// engine accepts and with kUnsupported for what this version does not model; an illegal layout and
-// one that does not fit are plans, not errors.
+// loaded model. Fails with kUsage for values no engine accepts and with kUnsupported for what this
+// version does not model; an illegal layout and one that does not fit are plans, not errors.
 Result<Plan> EvaluatePlan(const Model& model, const Catalog& catalog, const ConfigStore& store,
                           const Deployment& deployment);
 
-struct Environment;
+class Planner;
 
 // Makes many plans of one model, fast: the same figures and verdict as EvaluatePlan, without fixes,
 // explaining notes, host memory, files and launch commands. What deployments on the same card and
@@ -220,8 +262,8 @@ class FigureEvaluator {
   const Model& model_;
   const Catalog& catalog_;
   const ConfigStore& store_;
-  std::unique_ptr<Environment> environment_;  // of the last deployment,
-  Deployment last_;                           // which was this one
+  std::unique_ptr<Planner> planner_;  // of the last deployment,
+  Deployment last_;                   // which was this one
 };
 
 // The items behind a rank's weights (parameters, buffers, post-load copies; offloaded ones

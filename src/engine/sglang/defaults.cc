@@ -27,6 +27,7 @@ const MemoryTier& TierOf(const Profile& profile, int64_t card_mib) {
 // Source: server_args.py and model_executor/cuda_graph_config.py (0bda0b168).
 PrefillGraph ResolvePrefillGraph(const Context& c) {
   if (c.args.disaggregation_mode == Disaggregation::kDecode) return PrefillGraph::kDisabled;
+  if (c.args.disable_cuda_graph) return PrefillGraph::kDisabled;
   if (c.args.prefill_graph) return *c.args.prefill_graph;
   const std::vector<std::string>& listed = c.profile->prefill_graph_multimodal;
   const bool tower = c.arch->vision.present && !c.args.language_only &&
@@ -248,7 +249,8 @@ Defaults ResolveDefaults(const Context& c) {
   } else {
     d.decode_graphs = DecodeGraphSizes(max_bs, a.is_speculative());
   }
-  if (a.disable_cuda_graph || a.disaggregation_mode == Disaggregation::kPrefill) {
+  if (a.disable_cuda_graph || a.disable_decode_graph ||
+      a.disaggregation_mode == Disaggregation::kPrefill) {
     d.decode_graphs.clear();
   }
   d.prefill_graph = ResolvePrefillGraph(c);

@@ -204,6 +204,14 @@ Bytes Pools::KvBytes(size_t stage) const {
   return cell.full * (tokens + page_size) + cell.window * (window_tokens + page_size);
 }
 
+Bytes Pools::SparePage(size_t stage) const {
+  const TokenCell& cell = cells[stage];
+  if (cell.window_layers == 0 || cell.full_layers == 0) {
+    return KvBytes(stage) - Bytes(static_cast<int64_t>(cell.bytes * static_cast<double>(tokens)));
+  }
+  return (cell.full + cell.window) * page_size;
+}
+
 Result<Pools> SizePools(const Context& c, const Defaults& d, const std::vector<StageRange>& stages,
                         const FreeMemory& free) {
   Pools pools;

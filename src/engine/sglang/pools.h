@@ -47,6 +47,8 @@ struct Pools {
 
   // Bytes of the pool on a rank of `stage`, with the page that is allocated beyond the tokens.
   Bytes KvBytes(size_t stage) const;
+  // Of that page, which the fraction does not count.
+  Bytes SparePage(size_t stage) const;
 };
 
 // Fails with kUsage for an unknown --kv-cache-dtype. A refusal is part of the answer, with as much
@@ -59,6 +61,7 @@ Result<Pools> SizePools(const Context& context, const Defaults& defaults,
 int64_t TokensIn(const TokenCell& cell, int64_t page_size, double bytes);
 
 // What SGLang allocates after the pools, out of the slack.
+inline constexpr const char* kSparePage = "a page beyond the tokens";
 struct SlackItem {
   std::string name;
   std::string rule;

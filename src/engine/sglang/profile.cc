@@ -27,6 +27,15 @@ void ReadTiers(RuleReader& r, Profile* p) {
   if (p->tiers.empty()) r.Problem("memory_tiers", "expected one row at least");
 }
 
+void ReadMeasure(RuleReader& r, const char* key, Measure* out) {
+  std::vector<double> ends;
+  r.Rule(key, &ends);
+  if (ends.size() != 3 || ends[0] < 0 || ends[0] > ends[1] || ends[1] > ends[2]) {
+    return r.Problem(key, "expected low, central and high, rising from zero");
+  }
+  *out = {ends[0], ends[1], ends[2]};
+}
+
 void ReadRules(RuleReader& r, Profile* p) {
   r.Choice<FractionRule>("mem_fraction_rule",
                          {{"by_tp", FractionRule::kByTp},
@@ -69,6 +78,15 @@ void ReadRules(RuleReader& r, Profile* p) {
   for (const auto& [backend, sizes] : p->page_sizes) {
     if (sizes.empty()) r.Problem("page_sizes", "expected a size for " + backend);
   }
+  r.Rule("models_since", &p->models_since);
+  r.Rule("phase_graph_flags", &p->phase_graph_flags);
+  r.Rule("state_strategy_flag", &p->state_strategy_flag);
+  r.Rule("language_only_flag", &p->language_only_flag);
+  ReadMeasure(r, "gone_before_load_alone_gib", &p->gone_before_load_alone_gib);
+  ReadMeasure(r, "gone_before_load_gib", &p->gone_before_load_gib);
+  ReadMeasure(r, "communication_later_gib", &p->communication_later_gib);
+  ReadMeasure(r, "decode_graph_kib", &p->decode_graph_kib);
+  ReadMeasure(r, "prefill_graph_kib", &p->prefill_graph_kib);
 }
 
 Result<Profile> ReadProfile(const RuleBook& book, const std::string& version) {

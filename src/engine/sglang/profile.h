@@ -12,13 +12,12 @@
 #include "shardplan/base/config_store.h"
 #include "shardplan/base/finding.h"
 #include "shardplan/base/result.h"
+#include "shardplan/engine/sglang_settings.h"
 
 namespace shardplan::sglang {
 
 // How --mem-fraction-static is made up: by TP alone, by the card's tier, or as a sum of terms.
 enum class FractionRule { kByTp, kByCard, kTerms };
-enum class PrefillGraph { kDisabled, kPiecewise, kBreakable };
-enum class StateStrategy { kNoBuffer, kExtraBuffer, kExtraBufferLazy };
 enum class KvRefusal { kNotEnoughMemory, kMinimumViable };
 
 // Defaults of cards with less than `below_mib` of memory; 0: of all others.
@@ -27,6 +26,12 @@ struct MemoryTier {
   int64_t chunked_prefill_size = 0;
   int64_t graph_bs_small_tp = 0;  // largest decode graph at TP 1 to 3
   int64_t graph_bs_large_tp = 0;  // at TP 4 and more
+};
+
+struct Measure {
+  double low = 0;
+  double central = 0;
+  double high = 0;
 };
 
 // What configs/engines/sglang/rules.yaml says of one version; docs there.
@@ -51,6 +56,20 @@ struct Profile {
   KvRefusal kv_refusal = KvRefusal::kMinimumViable;
   // Backend → the pages it accepts, the one it falls back to first.
   std::map<std::string, std::vector<int64_t>> page_sizes;
+
+  std::map<std::string, std::string> models_since;  // not there yet → release they came with
+
+  // Names of flags.
+  bool phase_graph_flags = true;    // --cuda-graph-max-bs-decode, not --cuda-graph-max-bs
+  std::string state_strategy_flag;  // "--mamba-radix-cache-strategy"
+  std::string language_only_flag;   // that leaves the tower out; empty: none does
+
+  // Measured, not derived: low, central and high end.
+  Measure gone_before_load_alone_gib;  // of a rank that is alone, beside the context
+  Measure gone_before_load_gib;        // of one of several
+  Measure communication_later_gib;
+  Measure decode_graph_kib;  // of a graph and layer
+  Measure prefill_graph_kib;
 
   RuleSources sources;  // rule → how it is known
 

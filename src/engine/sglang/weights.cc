@@ -28,9 +28,11 @@ bool ExpertsHaveBias(const TensorTable& table) {
 
 class ExtraList {
  public:
-  void Add(std::string name, int64_t bytes, std::string rule, std::string source) {
+  void Add(std::string name, int64_t bytes, std::string rule, std::string source,
+           bool post_load = false) {
     if (bytes > 0) {
-      out_.push_back({std::move(name), Bytes(bytes), std::move(rule), std::move(source)});
+      out_.push_back(
+          {std::move(name), Bytes(bytes), std::move(rule), std::move(source), post_load});
     }
   }
   std::vector<ExtraBytes> Take() { return std::move(out_); }
@@ -52,7 +54,7 @@ void AddMlaCopies(const Context& c, const StageRange& stage, ExtraList* out) {
            layers * heads * (a.mla.nope_head_dim + a.mla.v_head_dim) * a.mla.kv_lora_rank * element,
            fmt::format("{} MLA layers × {} heads × ({} + {}) × {} × {} B", layers, heads,
                        a.mla.nope_head_dim, a.mla.v_head_dim, a.mla.kv_lora_rank, element),
-           "models/deepseek_v2.py (0bda0b168): a copy of kv_b_proj");
+           "models/deepseek_v2.py (0bda0b168): a copy of kv_b_proj", true);
   if (c.args.dcp_size > 1 && IsKimiK3(a)) {
     const int64_t width = a.mla.nope_head_dim + a.mla.rope_head_dim;
     out->Add("replicated q_b_proj",
@@ -144,7 +146,7 @@ ShardingRules RulesFor(const Context& c) {
     const RunnerTile tile = TileOf(c, ResolveMoeRunner(c));
     rules.sizes.expert_parallel = ep > 1;
     rules.expert_groups = ep;
-    rules.local_experts = a.moe.experts / ep;
+    rules.local_experts = (a.moe.experts + args.redundant_experts) / ep;
     rules.expert_intermediate = RoundUp(a.moe.intermediate / MoeTp(args), tile.intermediate);
     rules.expert_width = RoundUp(a.moe.latent > 0 ? a.moe.latent : a.hidden, tile.width);
   }

@@ -40,6 +40,7 @@ struct ExtraBytes {
   Bytes bytes;
   std::string rule;
   std::string source;
+  bool post_load = false;  // made of loaded weights, not created with them
 };
 std::vector<ExtraBytes> Extras(const Context& context, const StageRange& stage);
 

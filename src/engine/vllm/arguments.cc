@@ -2,32 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <set>
-
 #include "engine/vllm/compilation_config.h"
 #include "engine/vllm/prefetch.h"
 
 namespace shardplan::vllm {
 namespace {
-
-class ArgumentList {
- public:
-  void Flag(std::string name) { argv_.push_back(std::move(name)); }
-  template <typename T>
-  void Flag(std::string name, const T& value) {
-    argv_.push_back(std::move(name));
-    argv_.push_back(fmt::format("{}", value));
-  }
-  template <typename T>
-  void FlagList(std::string name, const std::vector<T>& values) {
-    argv_.push_back(std::move(name));
-    for (const T& value : values) argv_.push_back(fmt::format("{}", value));
-  }
-  std::vector<std::string> Take() { return std::move(argv_); }
-
- private:
-  std::vector<std::string> argv_;
-};
 
 void AddNodes(const Context& c, const NodeFacts& facts, ArgumentList* args) {
   if (facts.nodes == 1) return;
@@ -88,21 +67,6 @@ void AddOffload(const EngineSettings& s, ArgumentList* args) {
   }
 }
 
-// Flags of a command that was read and that mean nothing here. The plan's own come first, so that
-// what they say counts.
-void AddExtras(const std::vector<std::string>& extras, std::vector<std::string>* argv) {
-  const std::set<std::string> own(argv->begin(), argv->end());
-  const auto is_flag = [](const std::string& word) { return word.starts_with("--"); };
-  for (size_t begin = 0; begin < extras.size();) {
-    size_t end = begin + 1;
-    while (end < extras.size() && !is_flag(extras[end])) ++end;
-    const std::string name = extras[begin].substr(0, extras[begin].find('='));
-    if (!own.contains(name))
-      argv->insert(argv->end(), &extras[begin], &extras[begin] + (end - begin));
-    begin = end;
-  }
-}
-
 void AddEnvironment(const Context& c, bool explicit_partition, NodeCommand* command) {
   const EngineSettings& s = c.settings;
   if (c.sizes.pp > 1 && explicit_partition) {
@@ -135,9 +99,7 @@ NodeCommand MakeCommand(const Context& c, const std::string& model, const NodeFa
   ArgumentList args;
   args.Flag("vllm");
   args.Flag("serve");
-  // A path that begins with a dash would be read as a flag.
-  const std::string& served = s.served_model ? *s.served_model : model;
-  args.Flag(served.starts_with('-') ? "./" + served : served);
+  args.Flag(ServedModel(s.served_model.value_or(model)));
   if (c.arch->trust_remote_code) args.Flag("--trust-remote-code");
   args.Flag("--tensor-parallel-size", c.sizes.tp);
   args.Flag("--pipeline-parallel-size", c.sizes.pp);
@@ -196,8 +158,8 @@ NodeCommand MakeCommand(const Context& c, const std::string& model, const NodeFa
     args.Flag("--numa-bind");
     args.FlagList("--numa-bind-nodes", facts.numa_of_gpu);
   }
+  args.Extras(s.extra_arguments);
   command.argv = args.Take();
-  AddExtras(s.extra_arguments, &command.argv);
   return command;
 }
 

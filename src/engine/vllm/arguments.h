@@ -4,17 +4,12 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "engine/argument_list.h"
 #include "engine/vllm/context.h"
 
 namespace shardplan::vllm {
-
-struct NodeCommand {
-  std::vector<std::pair<std::string, std::string>> env;
-  std::vector<std::string> argv;
-};
 
 // What differs from node to node.
 struct NodeFacts {

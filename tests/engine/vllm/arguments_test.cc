@@ -81,7 +81,7 @@ TEST(VllmArguments, KimiK3OnTwoNodes) {
   c.Resolve("48,45");
   vllm::NodeFacts facts = Facts(1, 2);
   facts.explicit_partition = true;
-  const vllm::NodeCommand command = vllm::MakeCommand(c.context, "/models/Kimi K3", facts);
+  const NodeCommand command = vllm::MakeCommand(c.context, "/models/Kimi K3", facts);
   EXPECT_THAT(command.env, ElementsAre(Pair("VLLM_PP_LAYER_PARTITION", "48,45")));
   EXPECT_THAT(
       command.argv,
@@ -160,7 +160,7 @@ TEST(VllmArguments, OneNodeNeedsNoAddresses) {
   VllmContext c("dense-70b");
   c.context.sizes.tp = 4;
   c.Resolve();
-  const vllm::NodeCommand command = vllm::MakeCommand(c.context, "m", Facts(0, 1));
+  const NodeCommand command = vllm::MakeCommand(c.context, "m", Facts(0, 1));
   EXPECT_THAT(command.env, IsEmpty());
   EXPECT_THAT(command.argv, Not(Contains("--nnodes")));
   EXPECT_THAT(command.argv, Not(Contains("--trust-remote-code")));
@@ -198,7 +198,7 @@ TEST(VllmArguments, VariablesAndFlagsWithoutAMeaningGoThrough) {
   s.served_model = "org/name";
   s.extra_arguments = {"--port", "8001", "--max-model-len=5", "--max-num-seqs", "1", "--seed=3"};
   c.Resolve();
-  const vllm::NodeCommand command = vllm::MakeCommand(c.context, "m", Facts(0, 1));
+  const NodeCommand command = vllm::MakeCommand(c.context, "m", Facts(0, 1));
   EXPECT_THAT(command.env,
               ElementsAre(Pair("VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS", "0"),
                           Pair("VLLM_USE_V2_MODEL_RUNNER", "1"), Pair("NCCL_DEBUG", "INFO")));

@@ -1,0 +1,42 @@
+// What every engine's plan asks of a request first.
+#ifndef SHARDPLAN_PLAN_REQUEST_H_
+#define SHARDPLAN_PLAN_REQUEST_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "shardplan/base/finding.h"
+#include "shardplan/base/result.h"
+#include "shardplan/hardware/gpu.h"
+#include "shardplan/model/model.h"
+#include "shardplan/plan/deployment.h"
+
+namespace shardplan {
+
+// Sizes and counts that are none. Fails with kUsage.
+Status CheckSizes(const Deployment& deployment);
+
+// Tokens that were asked about have to lie inside the window. Fails with kUsage.
+Status CheckTokens(const Deployment& deployment, int64_t window);
+
+// The options that only the other engine has, as a finding of this one: engine.foreign_option
+// (warning). `names` may hold one of them twice.
+void NoteForeignOptions(const std::vector<std::string>& names, const std::string& theirs,
+                        const std::string& ours, std::vector<Finding>* findings);
+
+// Cards of a server: as given, or what this kind of card usually comes in.
+int64_t CardsPerNode(const GpuSpec& gpu, const Deployment& deployment);
+
+// The card with what the request says of it. Fails with kUsage for more than it has.
+Result<GpuSpec> CardOf(const GpuSpec& card, const Deployment& deployment);
+
+// The draft that `option` names by a path, which has to be here: nothing is downloaded. Fails with
+// kUsage where it is not, and as LoadModel does.
+Result<std::shared_ptr<const Model>> LoadDraftModel(const std::string& option,
+                                                    const std::string& path);
+
+}  // namespace shardplan
+
+#endif  // SHARDPLAN_PLAN_REQUEST_H_

@@ -1,0 +1,40 @@
+// Searches for the nearest deployment that fits, on the evaluation itself: no engine's formulas.
+#ifndef SHARDPLAN_PLAN_SEARCH_H_
+#define SHARDPLAN_PLAN_SEARCH_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "shardplan/plan/plan.h"
+
+namespace shardplan {
+
+// A plan's figures and verdict; nothing where the request is malformed.
+using Evaluator = std::function<std::optional<Plan>(const Deployment&)>;
+
+bool FitsBy(const Evaluator& evaluate, const Deployment& deployment);
+
+// The smallest value in (low, high] for which `holds`, given that it holds for `high` and that it
+// is monotone.
+int64_t SmallestThat(int64_t low, int64_t high, const std::function<bool(int64_t)>& holds);
+
+// Largest window (whole tokens) with which it fits and that holds the output and typical tokens of
+// the request; nothing when none does, or none of at least 1,024 tokens or a quarter of what was
+// asked for, whichever is less.
+std::optional<Deployment> LargestWindowBy(const Evaluator& evaluate, const Deployment& deployment);
+
+// More cards of the same kind: tensor parallelism doubled up to a node, more pipeline stages
+// beyond. Fewest nodes first, then fewest stages, then fewest cards; nothing up to 64 nodes.
+std::optional<Deployment> FewestCardsBy(const Evaluator& evaluate, const Deployment& deployment,
+                                        int64_t cards_per_node, int64_t layers);
+
+// What to write for them, with the engine's names of the options.
+std::string DescribeWindow(const std::string& option, const Deployment& fitting);
+std::string DescribeCards(const std::string& tp, const std::string& pp, const Deployment& asked,
+                          const Deployment& fitting);
+
+}  // namespace shardplan
+
+#endif  // SHARDPLAN_PLAN_SEARCH_H_

@@ -1,0 +1,272 @@
+#include "plan/sglang/prepare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "engine/sglang/cell.h"
+#include "engine/sglang/offload.h"
+#include "engine/sglang/parallel.h"
+#include "engine/sglang/refusals.h"
+#include "engine/sglang/weights.h"
+#include "engine/vllm/weights.h"
+#include "plan/request.h"
+#include "plan/sglang/ranks.h"
+#include "shardplan/base/file.h"
+#include "shardplan/base/units.h"
+
+namespace shardplan {
+namespace {
+
+// The server's arguments: SGLang's own settings with the sizes of the deployment.
+sglang::ServerArgs ArgumentsOf(const Deployment& d) {
+  sglang::ServerArgs args;
+  static_cast<SglangSettings&>(args) = d.sglang;
+  args.tp_size = d.sizes.tp;
+  args.pp_size = d.sizes.pp;
+  args.dp_size = d.sizes.dp;
+  args.dcp_size = d.sizes.dcp;
+  args.pp_partition = d.partition;
+  // One rank of attention is what it is without.
+  if (args.dp_size == 1) args.enable_dp_attention = false;
+  if (d.sizes.expert_parallel && args.ep_size == 1) args.ep_size = args.tp_size;
+  return args;
+}
+
+// Steps, branches and tokens that SGLang chooses where nobody gives them.
+// Source: speculative/spec_utils.py auto_choose_speculative_params (0bda0b168).
+void ChooseDraftTokens(const Architecture& arch, sglang::ServerArgs* args) {
+  if (!args->is_speculative() || args->speculative_num_draft_tokens > 0) return;
+  static const std::set<std::string> chains = {"deepseek-v3", "deepseek-v3.2", "kimi-k2.5",
+                                               "glm-moe-dsa", "glm4-moe",      "gpt-oss",
+                                               "bailing-moe"};
+  const bool chain = chains.contains(arch.family);
+  args->speculative_num_draft_tokens =
+      args->speculative_num_steps && args->speculative_eagle_topk.value_or(1) == 1
+          ? *args->speculative_num_steps + 1
+      : chain ? 4
+              : 8;
+}
+
+// vLLM's name for the same kind of draft; empty where it has no tensors that a config tells.
+std::string MethodOf(const sglang::ServerArgs& args) {
+  const std::string& name = args.speculative_algorithm;
+  const bool own = args.speculative_draft_model_path.empty();
+  if ((name == "NEXTN" || name == "EAGLE") && own) return "mtp";
+  if (name == "EAGLE3" && !own) return "eagle3";
+  if (name == "STANDALONE" && !own) return "draft_model";
+  return "";
+}
+
+// Weights of the draft on one rank, divided as the model's are.
+Bytes DraftWeights(const sglang::Context& context, const vllm::Draft& draft) {
+  sglang::Context c = context;
+  c.arch = &draft.arch;
+  c.table = &draft.table;
+  return sglang::WeightsByStage(c, {{0, draft.arch.layers()}})[0];
+}
+
+Status PrepareDraft(const SglangEnvironment& env, SglangPrepared* out) {
+  sglang::ServerArgs& args = out->context.args;
+  if (!args.is_speculative() || args.speculative_algorithm == "NGRAM") return {};
+  SglangDraft draft;
+  const std::string method = MethodOf(args);
+  if (!method.empty()) {
+    Speculation speculation;
+    speculation.method = method;
+    speculation.tokens = std::max<int64_t>(args.speculative_num_draft_tokens, 1);
+    speculation.model = args.speculative_draft_model_path;
+    const Model& source = env.draft_model ? *env.draft_model : *env.model;
+    std::vector<Finding> ignored;  // in vLLM's words
+    Result<std::optional<vllm::Draft>> made =
+        vllm::MakeDraft(speculation,
+                        {&source.arch, &source.table, source.guesses.has_value(),
+                         env.draft_model != nullptr, source.shape_basis == Basis::kExact},
+                        out->sizes, &ignored);
+    if (made && *made) draft.model = std::move(**made);
+  }
+  if (draft.model) {
+    args.draft_layers = draft.model->arch.layers();
+    draft.weights = DraftWeights(out->context, *draft.model);
+    draft.source = "draft model: parameters by SGLang's sharding rules";
+  }
+  if (args.draft_weights) {
+    draft.weights = *args.draft_weights;
+    draft.basis = Basis::kMeasured;
+    draft.source = "--draft-weights";
+  } else if (!draft.model) {
+    draft.basis = Basis::kAssumed;
+    draft.source = "draft model: not known";
+    out->findings.push_back(
+        {"speculative.unknown_draft", Severity::kWarning,
+         "--speculative-algorithm " + Printable(args.speculative_algorithm),
+         "the draft's weights and cache are not known here and are counted as nothing",
+         "give --draft-weights SIZE and --draft-bytes-per-token N, or its config with "
+         "--speculative-draft-model-path"});
+  }
+  out->draft = std::move(draft);
+  return {};
+}
+
+// Options that only the other engine has, and what SGLang cannot do at all.
+void CheckForeign(const Deployment& d, std::vector<Finding>* out) {
+  // These are refused below, not ignored.
+  static const std::set<std::string> offload = {"--offload-backend", "--cpu-offload-params",
+                                                "--offload-params"};
+  std::vector<std::string> ignored = d.vllm_options;
+  std::erase_if(ignored, [](const std::string& name) { return offload.contains(name); });
+  NoteForeignOptions(ignored, "vLLM", "SGLang", out);
+  const bool uva = d.settings.offload_backend == "uva" || !d.settings.cpu_offload_params.empty() ||
+                   !d.settings.offload_params.empty();
+  if (uva) {
+    out->push_back(
+        {"offload.not_in_engine", Severity::kError, "--offload-backend uva",
+         "SGLang has no offload that kernels read in place, and none of chosen "
+         "parameters: --cpu-offload-gb copies whole layers to the card for every forward "
+         "pass",
+         "plan it with --engine vllm, or leave the offload out"});
+  }
+}
+
+void CheckFraction(const Deployment& d, const sglang::Profile& profile, std::vector<Finding>* out) {
+  if (d.sglang.language_only && profile.language_only_flag.empty()) {
+    out->push_back(
+        {"engine.language_only", Severity::kWarning, "--language-only",
+         fmt::format("SGLang {} has no flag that leaves the vision tower out", profile.version),
+         "0.5.18 and later have --language-model-only"});
+  }
+}
+
+// First release with an architecture, where it is known.
+void CheckModelVersion(const SglangEnvironment& env, std::vector<Finding>* out) {
+  const auto& since = env.profile.models_since;
+  const auto it = since.find(env.model->arch.name);
+  if (it == since.end() || it->second.empty()) return;
+  out->push_back(
+      {"engine.model_too_new", Severity::kWarning, env.model->arch.name,
+       fmt::format("SGLang {} does not have it: it came with {}", env.profile.version, it->second),
+       "--engine sglang@" + it->second});
+}
+
+// SGLang takes --dtype half for 16-bit floats and keeps bfloat16 as it is.
+Result<DType> ModelDType(const Deployment& d, const Architecture& arch) {
+  const std::string name = d.settings.dtype.value_or("auto");
+  if (name == "auto") return arch.dtype == DType::kF32 ? DType::kF16 : arch.dtype;
+  if (name == "bfloat16") return DType::kBF16;
+  if (name == "half" || name == "float16") return DType::kF16;
+  if (name == "float" || name == "float32") return DType::kF32;
+  return Fail(ErrorCode::kUsage, "--dtype " + Printable(name),
+              "expected auto, half, float16, bfloat16, float or float32");
+}
+
+void ListDefaults(const SglangPrepared& p, const sglang::KvFormat& format,
+                  std::vector<OptionValue>* out) {
+  const sglang::Context& c = p.context;
+  const sglang::ServerArgs& a = c.args;
+  const sglang::Defaults& d = p.defaults;
+  const auto add = [&](bool given, const char* name, std::string value) {
+    if (!given) out->emplace_back(name, std::move(value));
+  };
+  add(d.fraction_given, "mem-fraction-static", sglang::FormatPython(d.mem_fraction_static));
+  add(a.context_length.has_value(), "context-length", std::to_string(sglang::ContextLength(c)));
+  add(a.chunked_prefill_size.has_value(), "chunked-prefill-size",
+      std::to_string(d.chunked_prefill_size));
+  if (d.max_running_requests > 0) {
+    add(a.max_running_requests.has_value(), "max-running-requests",
+        std::to_string(d.max_running_requests));
+  }
+  add(a.page_size.has_value(), "page-size", std::to_string(d.page_size));
+  add(a.kv_cache_dtype != "auto", "kv-cache-dtype", format.name);
+  add(a.attention_backend || a.decode_attention_backend, "attention-backend", d.attention_backend);
+  if (c.arch->moe.experts > 0) {
+    add(a.moe_runner_backend != "auto", "moe-runner-backend", sglang::ResolveMoeRunner(c));
+  }
+  const char* const graphs =
+      c.profile->phase_graph_flags ? "cuda-graph-max-bs-decode" : "cuda-graph-max-bs";
+  if (!d.decode_graphs.empty()) {
+    add(a.cuda_graph_max_bs || !a.cuda_graph_bs.empty(), graphs,
+        std::to_string(d.decode_graphs.back()));
+  }
+  if (c.profile->phase_graph_flags) {
+    add(a.prefill_graph || a.disable_cuda_graph, "cuda-graph-backend-prefill",
+        d.prefill_graph == PrefillGraph::kBreakable   ? "breakable"
+        : d.prefill_graph == PrefillGraph::kPiecewise ? "tc_piecewise"
+                                                      : "disabled");
+  }
+  if (c.arch->has_state()) {
+    const StateStrategy strategy = sglang::ResolveStrategy(c);
+    add(a.mamba_radix_strategy.has_value(), c.profile->state_strategy_flag.c_str() + 2,
+        strategy == StateStrategy::kNoBuffer ? "no_buffer" : "extra_buffer");
+    add(a.max_mamba_cache_size || a.mamba_full_memory_ratio != 0.9, "mamba-full-memory-ratio",
+        sglang::FormatPython(a.mamba_full_memory_ratio));
+  }
+  if (a.is_speculative()) {
+    add(p.deployment.sglang.speculative_num_draft_tokens > 0, "speculative-num-draft-tokens",
+        std::to_string(a.speculative_num_draft_tokens));
+  }
+}
+
+}  // namespace
+
+Result<SglangEnvironment> MakeSglangEnvironment(const Model& model, const Catalog& catalog,
+                                                const ConfigStore& store,
+                                                const Deployment& deployment) {
+  SglangEnvironment env;
+  env.model = &model;
+  env.catalog = &catalog;
+  SHARDPLAN_ASSIGN_OR_RETURN(env.gpu, catalog.FindGpu(deployment.gpu));
+  SHARDPLAN_ASSIGN_OR_RETURN(env.profile,
+                             sglang::LoadProfile(store, deployment.engine_version, &env.findings));
+  CheckModelVersion(env, &env.findings);
+  const std::string& draft = deployment.sglang.speculative_draft_model_path;
+  // Where its bytes are given, nothing of it has to be here.
+  if (!draft.empty() && !(deployment.sglang.draft_weights && !Exists(draft))) {
+    SHARDPLAN_ASSIGN_OR_RETURN(env.draft_model,
+                               LoadDraftModel("--speculative-draft-model-path", draft));
+  }
+  return env;
+}
+
+Status PrepareSglang(const SglangEnvironment& env, const Deployment& deployment,
+                     SglangPrepared* out) {
+  SHARDPLAN_RETURN_IF_ERROR(CheckSizes(deployment));
+  out->deployment = deployment;
+  out->findings = env.findings;
+  out->findings.insert(out->findings.end(), deployment.findings.begin(), deployment.findings.end());
+  SHARDPLAN_ASSIGN_OR_RETURN(out->gpu, CardOf(env.gpu, deployment));
+  CheckForeign(deployment, &out->findings);
+  CheckFraction(deployment, env.profile, &out->findings);
+  sglang::Context& c = out->context;
+  c.arch = &env.model->arch;
+  c.gpu = &out->gpu;
+  c.profile = &env.profile;
+  c.args = ArgumentsOf(deployment);
+  ChooseDraftTokens(*c.arch, &c.args);
+  SHARDPLAN_ASSIGN_OR_RETURN(const DType dtype, ModelDType(deployment, *c.arch));
+  out->table = vllm::WithDType(env.model->table, c.arch->dtype, dtype);
+  c.table = &out->table;
+  out->sizes = deployment.sizes;
+  out->sizes.expert_size = sglang::ExpertParallel(c.args);
+  out->sizes.dp_in_tp = c.args.enable_dp_attention;
+  PlaceSglang(env.gpu, *env.catalog, deployment, out->sizes, &out->placement, &out->findings);
+  c.args.nnodes = out->placement.nodes;
+  out->defaults = sglang::ResolveDefaults(c);
+  for (Finding& finding : sglang::CheckLayout(c)) out->findings.push_back(std::move(finding));
+  for (Finding& finding : sglang::CheckOffload(c)) out->findings.push_back(std::move(finding));
+  for (Finding& finding : sglang::CheckRunner(c)) out->findings.push_back(std::move(finding));
+  out->legal = !HasError(out->findings);
+  if (!out->legal) return {};
+  SHARDPLAN_RETURN_IF_ERROR(PrepareDraft(env, out));
+  // A draft changes what the default fraction reserves in older releases.
+  out->defaults = sglang::ResolveDefaults(c);
+  SHARDPLAN_ASSIGN_OR_RETURN(const sglang::KvFormat format,
+                             sglang::ResolveKvFormat(c, out->defaults.attention_backend));
+  ListDefaults(*out, format, &out->option_defaults);
+  out->stages = sglang::Stages(c.args, c.arch->layers());
+  out->places = PlaceSglangRanks(c.args, out->placement);
+  return {};
+}
+
+}  // namespace shardplan

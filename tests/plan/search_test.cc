@@ -1,0 +1,62 @@
+#include "plan/search.h"
+
+#include <gtest/gtest.h>
+
+namespace shardplan {
+namespace {
+
+// A world in which a window costs a unit a token, and a card has so many.
+Evaluator World(int64_t tokens_a_card, int64_t window) {
+  return [=](const Deployment& d) -> std::optional<Plan> {
+    Plan plan;
+    plan.window.max_model_len = d.settings.max_model_len.value_or(window);
+    plan.verdict = plan.window.max_model_len <= tokens_a_card * d.sizes.world()
+                       ? Verdict::kFits
+                       : Verdict::kDoesNotFit;
+    return plan;
+  };
+}
+
+TEST(Search, TheSmallestOfAllThresholds) {
+  for (int64_t threshold = 1; threshold <= 40; ++threshold) {
+    EXPECT_EQ(SmallestThat(0, 40, [&](int64_t n) { return n >= threshold; }), threshold);
+  }
+}
+
+TEST(Search, LargestWindowByTryingAll) {
+  for (const int64_t tokens : {1023, 1024, 3000, 7999, 8000}) {
+    const auto found = LargestWindowBy(World(tokens, 8000), Deployment());
+    // A window below 1,024 is no way out; one that fits as it is needs none.
+    if (tokens < 1024 || tokens >= 8000) {
+      EXPECT_EQ(found.has_value(), tokens >= 8000) << tokens;
+      continue;
+    }
+    ASSERT_TRUE(found) << tokens;
+    EXPECT_EQ(*found->settings.max_model_len, tokens);
+    EXPECT_EQ(*found->sglang.context_length, tokens);  // in both engines' words
+    EXPECT_EQ(DescribeWindow("--context-length", *found),
+              "--context-length " + std::to_string(tokens) + " (the largest window that fits)");
+  }
+  // It holds the output that was asked for.
+  Deployment d;
+  d.output_tokens = 4000;
+  EXPECT_FALSE(LargestWindowBy(World(4000, 8000), d));
+  EXPECT_TRUE(LargestWindowBy(World(4001, 8000), d));
+}
+
+TEST(Search, FewestCards) {
+  Deployment d;
+  d.sizes.tp = 2;
+  const auto found = FewestCardsBy(World(1000, 10'000), d, 8, 60);
+  ASSERT_TRUE(found);
+  // Twelve cards need two nodes; ten of TP 2 × PP 5, but TP 8 × PP 2 has fewer stages.
+  EXPECT_EQ(*found->nodes, 2);
+  EXPECT_EQ(found->sizes.tp, 8);
+  EXPECT_EQ(found->sizes.pp, 2);
+  EXPECT_EQ(DescribeCards("--tp-size", "--pp-size", d, *found),
+            "--nodes 2 --tp-size 8 --pp-size 2 (16 cards, the fewest nodes that fit)");
+  EXPECT_FALSE(FewestCardsBy(World(0, 10'000), d, 8, 60));
+}
+
+}  // namespace
+}  // namespace shardplan
