@@ -221,10 +221,12 @@ Status ReadSglangVariable(const std::string& name, const std::string& value, Sgl
     const Result<double> gib = ParseDecimal(value);
     if (!gib) return refuse("expected GiB, zero or more");
     s->symm_mem_prealloc_gib = *gib;
-  } else if (name == "SGLANG_SWA_EVICTION_INTERVAL") {
-    const Result<int64_t> interval = ParseCount(value, 1);
-    if (!interval) return refuse("expected a whole number, at least 1");
-    s->swa_eviction_interval = *interval;
+  } else if (name == "SGLANG_SWA_EVICTION_INTERVAL" ||
+             name == "SGLANG_OPT_DEEPGEMM_MEGA_MOE_NUM_MAX_TOKENS_PER_RANK") {
+    const Result<int64_t> count = ParseCount(value, 1);
+    if (!count) return refuse("expected a whole number, at least 1");
+    (name == "SGLANG_SWA_EVICTION_INTERVAL" ? s->swa_eviction_interval : s->mega_moe_tokens) =
+        *count;
   } else if (name == "SGLANG_MAMBA_CONV_DTYPE" || name == "SGLANG_MAMBA_SSM_DTYPE") {
     const auto dtype = Choose<DType>(
         value, {{"float32", DType::kF32}, {"float16", DType::kF16}, {"bfloat16", DType::kBF16}});

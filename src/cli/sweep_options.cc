@@ -43,11 +43,12 @@ struct Kind {
   std::string_view value;
   Result<Number> (*read)(const std::string& text);
 };
-constexpr std::array<Kind, 6> kKinds = {{{"N", ReadCount},
+constexpr std::array<Kind, 7> kKinds = {{{"N", ReadCount},
                                          {"TOKENS", ReadTokens},
                                          {"BYTES", ReadTokens},
                                          {"SIZE", ReadBytes},
                                          {"FRACTION", ReadDecimal},
+                                         {"RATIO", ReadDecimal},
                                          {"GIB", ReadDecimal}}};
 
 Result<SweepAxis> ToNumbers(const Axis& axis, const OptionSet& known) {

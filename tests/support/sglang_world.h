@@ -32,6 +32,7 @@ inline Deployment BaselineKimiK3() {
   d.sglang.moe_runner_backend = "marlin";
   d.sglang.attention_backend = "flashmla";
   d.sglang.disable_radix_cache = true;
+  d.sglang.mamba_ssm_dtype = DType::kBF16;
   return d;
 }
 

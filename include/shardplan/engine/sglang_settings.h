@@ -36,6 +36,9 @@ struct SglangSettings {
   std::optional<std::string> prefill_attention_backend;
   std::optional<std::string> decode_attention_backend;
 
+  // Rows of MegaMoE's buffer, SGLANG_OPT_DEEPGEMM_MEGA_MOE_NUM_MAX_TOKENS_PER_RANK; 0: a batch.
+  int64_t mega_moe_tokens = 0;
+
   // Memory and scheduling.
   std::optional<double> mem_fraction_static;
   std::optional<int64_t> context_length;

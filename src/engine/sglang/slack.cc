@@ -162,4 +162,26 @@ Estimate CommunicationLater(const Context& c, int64_t ranks) {
       Ends(c.profile->communication_later_gib, kGiB), SourceOf(c, "communication_later_gib"), {}};
 }
 
+Estimate AllToAllBuffers(const Context& c, const Defaults& d) {
+  const ServerArgs& a = c.args;
+  if (a.moe_a2a_backend == "none" || c.arch->moe.experts == 0 || a.tp_size == 1) return {};
+  Estimate estimate;
+  if (a.moe_a2a_backend == "megamoe") {
+    const int64_t tokens = a.mega_moe_tokens > 0 ? a.mega_moe_tokens : PrefillBatch(c, d).own;
+    const int64_t width = c.arch->moe.latent > 0 ? c.arch->moe.latent : c.arch->hidden;
+    const Bytes central(tokens * c.arch->moe.top_k * width * 3);
+    estimate.bytes = Range(Bytes(tokens * width * 3), central, central * 2);
+    estimate.source = "symmetric buffer of MegaMoE, allocated on every rank";
+    estimate.parts = {{"MegaMoE",
+                       fmt::format("{} tokens × {} choices × {} × (1 + 2) B", FormatCount(tokens),
+                                   c.arch->moe.top_k, width),
+                       central}};
+    return estimate;
+  }
+  const auto gib = [](double value) { return Bytes(static_cast<int64_t>(value * kGiB)); };
+  estimate.bytes = Range(gib(0.5), gib(2), gib(4));
+  estimate.source = "buffers of the all-to-all: the 2 GiB that SGLang reserves for DeepEP (#30157)";
+  return estimate;
+}
+
 }  // namespace shardplan::sglang

@@ -122,6 +122,8 @@ void FillEntries(const SglangPrepared& p, const Model& model, const Start& start
           std::move(parts));
   out.Add(Account::kCommunication, false, s->communication.bytes, Basis::kAssumed,
           "communicators made later: " + s->communication.source);
+  out.Add(Account::kCommunication, false, s->all_to_all.bytes, Basis::kAssumed,
+          s->all_to_all.source, s->all_to_all.parts);
   out.Add(Account::kActivations, false, s->activations.bytes, Basis::kAssumed,
           s->activations.source, s->activations.parts);
   out.Add(Account::kCudaGraphs, false, s->graphs.bytes, Basis::kAssumed, s->graphs.source,
@@ -192,6 +194,7 @@ Result<SglangEvaluation> EvaluateSglang(const SglangPrepared& p, const Model& mo
     s.activations = sglang::EstimateActivations(p.context, p.defaults, p.stages[i], requests);
     s.graphs = sglang::EstimateGraphs(p.context, p.defaults, p.stages[i], requests);
     s.communication = sglang::CommunicationLater(p.context, ranks);
+    s.all_to_all = sglang::AllToAllBuffers(p.context, p.defaults);
     s.items = sglang::SlackItems(p.context, p.defaults, e.central);
     if (!e.central.refusal) {
       s.items.push_back(

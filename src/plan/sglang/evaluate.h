@@ -20,7 +20,7 @@ struct SglangStage {
   Bytes draft;    // of them
   sglang::Offload offload;
   // Outside the fraction, after loading.
-  sglang::Estimate activations, graphs, communication;
+  sglang::Estimate activations, graphs, communication, all_to_all;
   std::vector<sglang::SlackItem> items;
   std::vector<Entry> entries;  // all but caches and the remainder
   Range outside;               // sum of those outside the budget, the driver's reserve included

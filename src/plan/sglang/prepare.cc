@@ -237,6 +237,11 @@ Status PrepareSglang(const SglangEnvironment& env, const Deployment& deployment,
   out->findings.insert(out->findings.end(), deployment.findings.begin(), deployment.findings.end());
   SHARDPLAN_ASSIGN_OR_RETURN(out->gpu, CardOf(env.gpu, deployment));
   CheckForeign(deployment, &out->findings);
+  if (deployment.calibration) {
+    out->findings.push_back({"calibration.other_engine", Severity::kWarning, "--calibration",
+                             "its figures are those of vLLM's log: nothing of it is used",
+                             "--free-memory-before-load takes what a start of SGLang prints"});
+  }
   CheckFraction(deployment, env.profile, &out->findings);
   sglang::Context& c = out->context;
   c.arch = &env.model->arch;

@@ -84,5 +84,19 @@ TEST(SglangSlack, WhatIsGoneBeforeTheWeights) {
   EXPECT_GT(CommunicationLater(c.context, 8).bytes.central, Bytes());
 }
 
+TEST(SglangSlack, AllToAllBuffers) {
+  SglangContext c("kimi-k3");
+  c.args().tp_size = c.args().ep_size = 8;
+  EXPECT_EQ(AllToAllBuffers(c.context, ResolveDefaults(c.context)).bytes.high, Bytes());
+  c.args().moe_a2a_backend = "deepep";
+  const Estimate deepep = AllToAllBuffers(c.context, ResolveDefaults(c.context));
+  EXPECT_EQ(deepep.bytes.central, Bytes(2 * kGiB));
+  c.args().moe_a2a_backend = "megamoe";
+  c.args().mega_moe_tokens = 20480;
+  const Estimate mega = AllToAllBuffers(c.context, ResolveDefaults(c.context));
+  EXPECT_EQ(mega.bytes.central, Bytes(int64_t{20480} * 16 * 3584 * 3));
+  EXPECT_EQ(SumOf(mega.parts), mega.bytes.central);
+}
+
 }  // namespace
 }  // namespace shardplan::sglang

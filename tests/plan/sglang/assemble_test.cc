@@ -43,7 +43,7 @@ TEST(SglangPlan, KimiK3Baseline) {
   EXPECT_EQ(plan.kv->tokens % 64, 0);
   EXPECT_EQ(plan.static_memory->states->slots_per_request, 1);  // no prefix cache
   EXPECT_EQ(plan.kv->full_window_requests, plan.kv->tokens / 32'768);
-  // Cut from the same memory: 27,648 B a token, 26.8 MiB a state, and a state of padding.
+  // Cut from the same memory: 27,648 B a token, 13.85 MiB a state, and a state of padding.
   const RankPlan& rank = plan.ranks[0];
   EXPECT_EQ(rank.ledger.Sum(Account::kKvCache), Bytes(27'648 * plan.kv->tokens));
   const int64_t slots = plan.static_memory->states->slots + 1;

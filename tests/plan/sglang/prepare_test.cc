@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "shardplan/plan/calibration.h"
 #include "support/sglang_world.h"
 
 namespace shardplan {
@@ -84,6 +85,14 @@ TEST(SglangPrepare, OptionsOfTheOtherEngine) {
   EXPECT_TRUE(p->legal);
   EXPECT_EQ(FindingOf(p->findings, "engine.foreign_option").subject,
             "--gpu-memory-utilization, --moe-backend");
+}
+
+TEST(SglangPrepare, CalibrationsAreVllms) {
+  Deployment d = BaselineKimiK3();
+  d.calibration = std::make_shared<const Calibration>();
+  SglangEnvironment env;
+  EXPECT_TRUE(HasFinding(Prepared(ExampleFromConfig("kimi-k3"), d, &env)->findings,
+                         "calibration.other_engine"));
 }
 
 TEST(SglangPrepare, ModelsThatAReleaseDoesNotHave) {
