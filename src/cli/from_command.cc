@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/command.h"
 #include "engine/rule_book.h"
-#include "engine/vllm/command.h"
 #include "launch/serve_command.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/units.h"
@@ -18,11 +18,6 @@ namespace shardplan::cli {
 namespace {
 
 constexpr const char* kOption = "--from-command";
-
-using vllm::FlagEffect;
-using vllm::FlagRow;
-using vllm::FlagTakes;
-using vllm::ParsedFlag;
 
 tl::unexpected<Error> Refuse(const std::string& subject, std::string message, std::string hint) {
   return Fail(ErrorCode::kUsage, fmt::format("{} {}", kOption, Printable(subject)),
@@ -57,18 +52,24 @@ tl::unexpected<Error> NotKnown(const std::string& subject) {
   return Refuse(subject, "hangs on a shell variable", "write its value");
 }
 
+// "0.5.17" of the tag "v0.5.17-cu130".
+std::string VersionOf(const std::string& tag) {
+  const size_t begin = tag.starts_with('v') ? 1 : 0;
+  return tag.substr(begin, tag.find('-') - begin);
+}
+
 class Applier {
  public:
-  Applier(const vllm::FlagTable& table, const OptionSet& given, DeploymentOptions* what)
+  Applier(const FlagTable& table, const OptionSet& given, DeploymentOptions* what)
       : table_(table), given_(given), what_(*what), readers_(what) {}
 
   Status Environment(const ServeCommand& command) {
     for (const auto& [name, word] : command.env) {
       if (LooksSecret(name) || IsGivenVariable(name)) continue;
-      const bool setting = name == "VLLM_PP_LAYER_PARTITION" || name.starts_with("VLLM_");
-      if (word.expands && setting && table_.EffectOfVariable(name) == FlagEffect::kMemory) {
-        return NotKnown(name + "=" + word.text);
-      }
+      const FlagEffect effect = table_.EffectOfVariable(name);
+      const bool own = name.starts_with(table_.dialect().variables);
+      const bool matters = effect == FlagEffect::kSetting || (own && effect == FlagEffect::kMemory);
+      if (word.expands && matters) return NotKnown(name + "=" + word.text);
       if (word.expands) continue;
       const std::string text = name + "=" + word.text;
       SHARDPLAN_RETURN_IF_ERROR(Renamed(ParseVariable(text, &what_.deployment), Printable(text)));
@@ -76,7 +77,7 @@ class Applier {
     return {};
   }
 
-  Status Flags(const vllm::ParsedCommand& command) {
+  Status Flags(const ParsedCommand& command) {
     for (const ParsedFlag& flag : command.flags) {
       if (!flag.written.empty()) {
         what_.deployment.findings.push_back({"command.abbreviated", Severity::kNote, flag.written,
@@ -88,20 +89,31 @@ class Applier {
     return Nodes(command);
   }
 
-  // The version of the image, where the line names none.
-  Status Image(const std::string& tag) {
-    if (tag.empty()) return {};
-    const std::optional<EngineVersion> version = ParseVersion(tag);
+  // The engine that the command starts, and the version of its image: the line's are the same, or
+  // it names none.
+  Status Engine(const ServeCommand& command) {
     Deployment& d = what_.deployment;
+    const Dialect& engine = table_.dialect();
+    if (!IsGiven("engine")) {
+      d.engine = engine.engine;
+      d.engine_version.clear();
+    } else if (d.engine != engine.engine) {
+      return Fail(ErrorCode::kUsage, "--engine " + Printable(d.engine),
+                  fmt::format("the command of {} starts {}", kOption, engine.name),
+                  fmt::format("leave --engine out, or write --engine {}", engine.engine));
+    }
+    if (command.image_tag.empty()) return {};
+    const std::string image = command.image + ":" + command.image_tag;
+    const std::optional<EngineVersion> version = ParseVersion(command.image_tag);
     if (!version) {
-      d.findings.push_back({"command.image", Severity::kNote, "vllm-openai:" + tag,
+      d.findings.push_back({"command.image", Severity::kNote, image,
                             "names no version: planned as " +
                                 (d.engine_version.empty() ? "the newest" : d.engine_version),
-                            "--engine vllm@VERSION"});
-    } else if (!IsGiven("engine")) {
-      d.engine_version = tag.starts_with('v') ? tag.substr(1) : tag;
+                            fmt::format("--engine {}@VERSION", engine.engine)});
+    } else if (d.engine_version.empty()) {
+      d.engine_version = VersionOf(command.image_tag);
     } else if (ParseVersion(d.engine_version) != version) {
-      d.findings.push_back({"command.image", Severity::kWarning, "vllm-openai:" + tag,
+      d.findings.push_back({"command.image", Severity::kWarning, image,
                             "another version than --engine names: the line's is planned", ""});
     }
     return {};
@@ -119,7 +131,7 @@ class Applier {
     return {};
   }
 
-  Status Model(const vllm::ParsedCommand& command) {
+  Status Model(const ParsedCommand& command) {
     const auto& model = command.model;
     if (model && !model->expands && !model->text.empty()) {
       what_.deployment.settings.served_model = model->text;
@@ -140,6 +152,7 @@ class Applier {
 
   // The option of ours that reads a flag.
   const OptionSet::Known* OptionOf(const FlagRow& row) const {
+    if (row.option == "-") return nullptr;
     return readers_.set().Find(row.option.empty() ? row.name.substr(2) : row.option);
   }
 
@@ -152,7 +165,7 @@ class Applier {
   }
 
   bool IsGivenVariable(const std::string& name) const {
-    if (name == "VLLM_PP_LAYER_PARTITION" && IsGiven("pp-partition")) return true;
+    if (name.ends_with("_PP_LAYER_PARTITION") && IsGiven("pp-partition")) return true;
     const OptionSet::Known* const option = given_.Find("env");
     if (option == nullptr || !option->given()) return false;
     const std::vector<std::string>& texts = option->option->results();
@@ -207,8 +220,8 @@ class Applier {
   // The fields of an object that the table does not tell of, as one text.
   std::string FieldsWithoutRow(const ParsedFlag& flag) const {
     std::string text;
-    for (const vllm::JsonField& field : flag.fields) {
-      if (&vllm::RowOfField(table_, *flag.row, field.path) != flag.row) continue;
+    for (const JsonField& field : flag.fields) {
+      if (&RowOfField(table_, *flag.row, field.path) != flag.row) continue;
       text +=
           fmt::format("{}{}={}", text.empty() ? "" : " ", field.path, fmt::join(field.values, ","));
     }
@@ -219,8 +232,8 @@ class Applier {
   Status Fields(const ParsedFlag& flag) {
     bool all_carried = true;
     std::vector<std::string> words;
-    for (const vllm::JsonField& field : flag.fields) {
-      const FlagRow& row = vllm::RowOfField(table_, *flag.row, field.path);
+    for (const JsonField& field : flag.fields) {
+      const FlagRow& row = RowOfField(table_, *flag.row, field.path);
       const std::string name = flag.row->name + "." + field.path;
       const OptionSet::Known* const option = row.option.empty() ? nullptr : OptionOf(row);
       if (&row != flag.row) {
@@ -246,7 +259,7 @@ class Applier {
   }
 
   // How many nodes the command is for: of one engine, or of engines that share none.
-  Status Nodes(const vllm::ParsedCommand& command) {
+  Status Nodes(const ParsedCommand& command) {
     const auto count = [&](const char* name) -> Result<int64_t> {
       const ParsedFlag* const flag = command.Find(name);
       if (flag == nullptr || flag->expands) return 0;
@@ -266,31 +279,35 @@ class Applier {
     return {};
   }
 
-  const vllm::FlagTable& table_;
+  const FlagTable& table_;
   const OptionSet& given_;
   DeploymentOptions& what_;
   const DeploymentReaders readers_;
 };
 
 // With what the file of --config holds, below the command's own flags.
-Result<vllm::ParsedCommand> Parse(const vllm::FlagTable& table, const ServeCommand& serve) {
-  std::vector<vllm::CommandWord> words;
+Result<ParsedCommand> Parse(const FlagTable& table, const ServeCommand& serve,
+                            const std::string& version) {
+  std::vector<CommandWord> words;
   for (const ShellWord& word : serve.words) words.push_back({word.text, word.expands});
-  SHARDPLAN_ASSIGN_OR_RETURN(vllm::ParsedCommand command, vllm::ParseArguments(table, words));
+  if (serve.model_first && !words.empty() && !words[0].text.starts_with('-')) {
+    words.insert(words.begin(), {std::string(table.dialect().model_flag)});
+  }
+  SHARDPLAN_ASSIGN_OR_RETURN(ParsedCommand command, ParseArguments(table, words, version));
   if (!command.config) return command;
   const std::string path = command.config->text;
   if (command.config->expands) return NotKnown("--config " + path);
   SHARDPLAN_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path, Bytes(kMiB)));
-  Result<std::vector<std::string>> lines = vllm::WordsOfYaml(text);
+  Result<std::vector<std::string>> lines = WordsOfYaml(text);
   if (!lines) {
     Error error = std::move(lines).error();
     error.subject = Printable(path);
     return tl::unexpected(std::move(error));
   }
-  std::vector<vllm::CommandWord> of_file;
+  std::vector<CommandWord> of_file;
   for (std::string& line : *lines) of_file.push_back({std::move(line)});
-  SHARDPLAN_ASSIGN_OR_RETURN(vllm::ParsedCommand base, vllm::ParseArguments(table, of_file));
-  return vllm::Overridden(std::move(base), std::move(command));
+  SHARDPLAN_ASSIGN_OR_RETURN(ParsedCommand base, ParseArguments(table, of_file, version));
+  return Overridden(std::move(base), std::move(command));
 }
 
 Result<ConfigStore> StoreOf(const OptionSet& given) {
@@ -303,13 +320,14 @@ Result<ConfigStore> StoreOf(const OptionSet& given) {
 
 Status ApplyCommand(const std::string& text, const ConfigStore& store, const OptionSet& given,
                     DeploymentOptions* what) {
-  SHARDPLAN_ASSIGN_OR_RETURN(const vllm::FlagTable table, vllm::FlagTable::Load(store));
   SHARDPLAN_ASSIGN_OR_RETURN(const ServeCommand serve, Of(FindServeCommand(text)));
-  SHARDPLAN_ASSIGN_OR_RETURN(const vllm::ParsedCommand command, Of(Parse(table, serve)));
+  SHARDPLAN_ASSIGN_OR_RETURN(const FlagTable table, FlagTable::Load(store, serve.engine));
   Applier applier(table, given, what);
+  SHARDPLAN_RETURN_IF_ERROR(applier.Engine(serve));
+  SHARDPLAN_ASSIGN_OR_RETURN(const ParsedCommand command,
+                             Of(Parse(table, serve, what->deployment.engine_version)));
   SHARDPLAN_RETURN_IF_ERROR(applier.Environment(serve));
   SHARDPLAN_RETURN_IF_ERROR(applier.Flags(command));
-  SHARDPLAN_RETURN_IF_ERROR(applier.Image(serve.image_tag));
   SHARDPLAN_RETURN_IF_ERROR(applier.LineAgain());
   return applier.Model(command);
 }
@@ -318,8 +336,8 @@ void AddFromCommand(OptionSet* options, DeploymentOptions* out) {
   options->Group("Whole deployments (the options above override them)");
   const auto text = std::make_shared<std::string>();
   options->Text("--from-command", "COMMAND",
-                "What starts the engine: 'ENV=… vllm serve MODEL --flag …'; MODEL may be left out "
-                "where it is a path",
+                "What starts the engine: 'ENV=… vllm serve MODEL --flag …' or 'python3 -m "
+                "sglang.launch_server …'; MODEL may be left out where it is a path",
                 [text](std::string given) { *text = std::move(given); });
   options->Afterwards([options, out, text]() -> Status {
     if (text->empty()) return {};

@@ -14,14 +14,15 @@ namespace shardplan::cli {
 // AddDeploymentOptions.
 void AddFromCommand(OptionSet* options, DeploymentOptions* out);
 
-// Reads a command such as "ENV=… vllm serve MODEL --flag …" into `what`. Flags that one of our
+// Reads a command such as "ENV=… vllm serve MODEL --flag …" or "python3 -m sglang.launch_server …"
+// into `what`: it names the engine, and its image may name the version. Flags that one of our
 // options reads are read by it, unless `given`, the options of the line, have that option: the line
 // wins. The others are kept for the launch commands and for the findings of the plan
-// (engine/vllm/command_findings.h). --nnodes says how many nodes there are; which cards is --gpu's.
+// (engine/command_findings.h). --nnodes says how many nodes there are; which cards is --gpu's.
 // MODEL is the line's where it has one; else what the command serves, if that is a path.
-// Fails with kUsage where a shell, vLLM's parser or one of our options would refuse, and where a
-// value that matters hangs on a shell variable; with kIo where the file of --config is not
-// readable.
+// Fails with kUsage where a shell, the engine's parser or one of our options would refuse, where
+// --engine names another engine, and where a value that matters hangs on a shell variable; with kIo
+// where the file of --config is not readable.
 Status ApplyCommand(const std::string& text, const ConfigStore& store, const OptionSet& given,
                     DeploymentOptions* what);
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <utility>
 
 #include "shardplan/base/file.h"
 
@@ -28,36 +29,80 @@ std::optional<std::pair<std::string, ShellWord>> Assignment(const ShellWord& wor
 
 using Words = std::vector<ShellWord>;
 
-bool IsImage(const std::string& word) {
-  const std::string name = BaseName(word.substr(0, word.find('@')));
-  return name == "vllm-openai" || name.starts_with("vllm-openai:") ||
-         name.starts_with("vllm-openai-");
-}
+// Two words behind which MODEL and flags begin.
+struct Starter {
+  std::string_view engine;
+  std::string_view first;  // its last part, where it is a path
+  std::string_view second;
+  bool model_first = false;
+};
+constexpr std::array<Starter, 6> kStarters = {{{"vllm", "vllm", "serve"},
+                                               {"vllm", "vllm.entrypoints.cli.main", "serve"},
+                                               {"vllm", "-m", "vllm.entrypoints.openai.api_server"},
+                                               {"sglang", "sglang", "serve", true},
+                                               {"sglang", "sglang.cli.main", "serve", true},
+                                               {"sglang", "-m", "sglang.launch_server"}}};
 
-// What stands behind the name of a vllm-openai image among the words before `end`.
-std::string ImageTag(const Words& words, size_t end) {
-  for (size_t i = 0; i < end; ++i) {
-    if (!IsImage(words[i].text)) continue;
-    const std::string name = BaseName(words[i].text.substr(0, words[i].text.find('@')));
-    const size_t colon = name.find(':');
-    return colon == std::string::npos ? "" : name.substr(colon + 1);
-  }
-  return "";
-}
+// Images that engines publish, by the last part of their names.
+struct Image {
+  std::string_view engine;
+  std::string_view name;
+  bool serves = false;  // the words behind it are the arguments of the server
+};
+constexpr std::array<Image, 2> kImages = {{{"vllm", "vllm-openai", true}, {"sglang", "sglang"}}};
 
-// Where MODEL and flags begin; nothing where these words start no server.
-std::optional<size_t> FindServe(const Words& words) {
-  for (size_t i = 0; i + 1 < words.size(); ++i) {
-    const std::string& word = words[i].text;
-    const std::string& next = words[i + 1].text;
-    if (BaseName(word) == "vllm" && next == "serve") return i + 2;
-    if (word == "vllm.entrypoints.cli.main" && next == "serve") return i + 2;
-    if (word == "-m" && next == "vllm.entrypoints.openai.api_server") return i + 2;
-  }
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (IsImage(words[i].text)) return i + 1;
+struct NamedImage {
+  const Image* image = nullptr;
+  std::string name;  // "vllm-openai", "vllm-openai-rocm"
+  std::string tag;
+};
+
+// "docker.io/vllm/vllm-openai:v0.11.0@sha256:…"
+std::optional<NamedImage> ImageOf(const std::string& word) {
+  const std::string reference = word.substr(0, word.find('@'));
+  const std::string base = BaseName(reference);
+  const size_t colon = std::min(base.find(':'), base.size());
+  const std::string name = base.substr(0, colon);
+  const bool has_owner = base.size() < reference.size() && IsNameStart(reference[0]);
+  for (const Image& image : kImages) {
+    const bool is_variant =
+        name.starts_with(image.name) && name.substr(image.name.size()).starts_with('-');
+    // Where the program has the image's name, an owner tells them apart.
+    if (image.serves ? name == image.name || is_variant : name == image.name && has_owner) {
+      return NamedImage{&image, name, colon < base.size() ? base.substr(colon + 1) : ""};
+    }
   }
   return std::nullopt;
+}
+
+// Where MODEL and flags begin, and of which engine; nothing where these words start no server.
+std::optional<size_t> FindServe(const Words& words, ServeCommand* out) {
+  for (size_t i = 0; i + 1 < words.size(); ++i) {
+    for (const Starter& starter : kStarters) {
+      if (BaseName(words[i].text) != starter.first || words[i + 1].text != starter.second) continue;
+      out->engine = starter.engine;
+      out->model_first = starter.model_first;
+      return i + 2;
+    }
+  }
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::optional<NamedImage> image = ImageOf(words[i].text);
+    if (!image || !image->image->serves) continue;
+    out->engine = image->image->engine;
+    return i + 1;
+  }
+  return std::nullopt;
+}
+
+// The engine's image among the words before `end`.
+void FindImage(const Words& words, size_t end, ServeCommand* out) {
+  for (size_t i = 0; i < end; ++i) {
+    std::optional<NamedImage> image = ImageOf(words[i].text);
+    if (!image) continue;
+    out->image = std::move(image->name);
+    out->image_tag = std::move(image->tag);
+    return;
+  }
 }
 
 // "bash -c 'script'": where the script is.
@@ -122,17 +167,19 @@ Status Find(std::string_view text, int depth, ServeCommand* out, bool* found) {
       TakeEnvironment(words, words.size(), out);
       continue;
     }
-    if (const auto begin = FindServe(words)) {
+    if (const auto begin = FindServe(words, out)) {
       if (*found) return Refuse("expected one command that serves, found two");
       TakeEnvironment(words, *begin, out);
-      out->image_tag = ImageTag(words, *begin);
+      FindImage(words, *begin, out);
       out->words.assign(words.begin() + static_cast<std::ptrdiff_t>(*begin), words.end());
       *found = true;
     } else if (const auto inner = InnerScript(words); inner && depth == 0) {
       TakeEnvironment(words, *inner, out);
+      FindImage(words, *inner, out);
       SHARDPLAN_RETURN_IF_ERROR(Find(words[*inner].text, depth + 1, out, found));
     } else if (!IsHarmless(words)) {
-      return Refuse("expected `vllm serve`, found " + Printable(words.front().text, 60),
+      return Refuse("expected `vllm serve` or `sglang.launch_server`, found " +
+                        Printable(words.front().text, 60),
                     "give the command that serves, and assignments before it");
     }
   }
@@ -146,9 +193,11 @@ Result<ServeCommand> FindServeCommand(std::string_view text) {
   bool found = false;
   SHARDPLAN_RETURN_IF_ERROR(Find(text, 0, &command, &found));
   if (!found) {
-    return Refuse("expected `vllm serve MODEL …`, found no such command",
-                  "`python -m vllm.entrypoints.openai.api_server` and images named vllm-openai are "
-                  "understood as well");
+    return Refuse(
+        "expected `vllm serve MODEL …` or `python3 -m sglang.launch_server …`, found no "
+        "such command",
+        "`python -m vllm.entrypoints.openai.api_server`, `sglang serve` and images named "
+        "vllm-openai are understood as well");
   }
   return command;
 }

@@ -14,16 +14,20 @@ namespace shardplan {
 
 // The words behind the program that serves, and what was set for it.
 struct ServeCommand {
+  std::string engine;                                  // "vllm", "sglang"
   std::vector<std::pair<std::string, ShellWord>> env;  // in order; a later one replaces an earlier
   std::vector<ShellWord> words;                        // MODEL and flags
-  std::string image_tag;  // "v0.11.0" of vllm/vllm-openai:v0.11.0; empty: no image, or no tag
+  bool model_first = false;  // a first word without a dash is the model, whatever the parser says
+  std::string image;         // "vllm-openai" of vllm/vllm-openai:v0.11.0; empty: no image
+  std::string image_tag;     // "v0.11.0"; empty: no image, or no tag
 };
 
-// Finds the one `vllm serve …` (or `python -m vllm.entrypoints.openai.api_server …`, or the
-// arguments of a vllm-openai image) in a script. What comes before it may be assignments, export,
-// env, `docker run … IMAGE` with its -e NAME=VALUE, and other programs that start it (nohup,
-// numactl …), also as `bash -c '…'`. Fails with kUsage as SplitShell does, and where there is no
-// such command or another one beside it.
+// Finds the one command in a script that serves: `vllm serve …`, `python -m
+// vllm.entrypoints.openai.api_server …`, the arguments of a vllm-openai image, `python -m
+// sglang.launch_server …`, `sglang serve …`. What comes before it may be assignments, export, env,
+// `docker run … IMAGE` with its -e NAME=VALUE, and other programs that start it (nohup, numactl …),
+// also as `bash -c '…'`. Fails with kUsage as SplitShell does, and where there is no such command
+// or another one beside it.
 Result<ServeCommand> FindServeCommand(std::string_view text);
 
 }  // namespace shardplan

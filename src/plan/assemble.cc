@@ -6,8 +6,8 @@
 #include <map>
 #include <optional>
 
+#include "engine/command_findings.h"
 #include "engine/vllm/arguments.h"
-#include "engine/vllm/command_findings.h"
 #include "engine/vllm/kv_cache.h"
 #include "engine/vllm/refusals.h"
 #include "plan/calibrate.h"
@@ -351,7 +351,7 @@ void CheckLaunchFlags(const Environment& env, const Prepared& p, Plan* plan) {
   for (const GivenFlag& flag : p.deployment.settings.command_flags) {
     std::erase(argv, flag.name);
   }
-  for (Finding& finding : vllm::CheckLaunch(*env.flags, version, argv)) {
+  for (Finding& finding : CheckLaunch(*env.flags, version, argv)) {
     plan->findings.push_back(std::move(finding));
   }
 }

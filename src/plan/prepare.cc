@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "engine/vllm/command_findings.h"
+#include "engine/command_findings.h"
 #include "engine/vllm/kv_transfer.h"
 #include "engine/vllm/legality.h"
 #include "engine/vllm/lora.h"
@@ -174,12 +174,12 @@ Result<Environment> MakeEnvironment(const Model& model, const Catalog& catalog,
   }
   SHARDPLAN_ASSIGN_OR_RETURN(env.draft_model, DraftModelOf(deployment));
   const EngineSettings& settings = deployment.settings;
-  SHARDPLAN_ASSIGN_OR_RETURN(vllm::FlagTable table, vllm::FlagTable::Load(store));
-  env.flags = std::make_shared<const vllm::FlagTable>(std::move(table));
+  SHARDPLAN_ASSIGN_OR_RETURN(FlagTable table, FlagTable::Load(store, "vllm"));
+  env.flags = std::make_shared<const FlagTable>(std::move(table));
   if (!settings.command_flags.empty() || !settings.env.empty()) {
     const std::string& version =
         deployment.engine_version.empty() ? env.profile.version : deployment.engine_version;
-    for (Finding& finding : vllm::CheckCommand(*env.flags, version, model.arch, settings)) {
+    for (Finding& finding : CheckCommand(*env.flags, version, model.arch, settings)) {
       env.findings.push_back(std::move(finding));
     }
   }

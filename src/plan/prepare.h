@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/flag_table.h"
 #include "engine/vllm/context.h"
-#include "engine/vllm/flag_table.h"
 #include "engine/vllm/speculative.h"
 #include "plan/placement.h"
 #include "shardplan/plan/plan.h"
@@ -25,7 +25,7 @@ struct Environment {
   vllm::Profile profile;
   std::vector<Finding> findings;                        // of choosing the profile
   std::shared_ptr<const CalibrationTable> calibration;  // nothing without measured runs
-  std::shared_ptr<const vllm::FlagTable> flags;         // of all versions
+  std::shared_ptr<const FlagTable> flags;               // of all versions
   std::shared_ptr<const Model> draft_model;  // that --speculative-config names; null: none
 };
 

@@ -1,4 +1,4 @@
-#include "engine/vllm/json_fields.h"
+#include "engine/json_fields.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,10 +11,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 std::string Fields(std::string_view json) {
-  const auto fields = vllm::FieldsOf(json);
+  const auto fields = FieldsOf(json);
   if (!fields) return "error: " + fields.error().ToString();
   std::string out;
-  for (const vllm::JsonField& field : *fields) {
+  for (const JsonField& field : *fields) {
     out += field.path + "=";
     for (const std::string& value : field.values) out += value + ",";
     out += " ";
@@ -45,7 +45,7 @@ TEST(JsonFieldsTest, WhatIsNoObjectIsRefused) {
 }
 
 TEST(JsonFieldsTest, ObjectsGrowByFields) {
-  vllm::JsonObject object;
+  JsonObject object;
   EXPECT_TRUE(object.Add("mode", "3"));
   EXPECT_TRUE(object.Add("pass_config.fuse", "true"));
   EXPECT_TRUE(object.Add("pass_config.name", "x y"));
@@ -65,7 +65,7 @@ TEST(JsonFieldsTest, ObjectsGrowByFields) {
 }
 
 TEST(JsonFieldsTest, YamlAsWords) {
-  const auto words = vllm::WordsOfYaml(
+  const auto words = WordsOfYaml(
       "model: a/b\n"
       "tensor-parallel-size: 8\n"
       "gpu_memory_utilization: 0.90\n"
@@ -86,7 +86,7 @@ TEST(JsonFieldsTest, YamlAsWords) {
 
 TEST(JsonFieldsTest, HostileYaml) {
   const auto error = [](const std::string& text) {
-    const auto words = vllm::WordsOfYaml(text);
+    const auto words = WordsOfYaml(text);
     return words ? std::string("none") : words.error().ToString();
   };
   EXPECT_EQ(error("- a\n"), "expected a YAML mapping of flags to values");

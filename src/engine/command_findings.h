@@ -1,17 +1,17 @@
 // What a plan made of a command cannot vouch for.
-#ifndef SHARDPLAN_ENGINE_VLLM_COMMAND_FINDINGS_H_
-#define SHARDPLAN_ENGINE_VLLM_COMMAND_FINDINGS_H_
+#ifndef SHARDPLAN_ENGINE_COMMAND_FINDINGS_H_
+#define SHARDPLAN_ENGINE_COMMAND_FINDINGS_H_
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "engine/vllm/flag_table.h"
+#include "engine/flag_table.h"
 #include "shardplan/base/finding.h"
 #include "shardplan/engine/settings.h"
 #include "shardplan/model/architecture.h"
 
-namespace shardplan::vllm {
+namespace shardplan {
 
 // Of the flags and variables in `settings`, for a model and the version that was asked for:
 //
@@ -29,6 +29,6 @@ std::vector<Finding> CheckCommand(const FlagTable& table, std::string_view versi
 std::vector<Finding> CheckLaunch(const FlagTable& table, std::string_view version,
                                  const std::vector<std::string>& argv);
 
-}  // namespace shardplan::vllm
+}  // namespace shardplan
 
-#endif  // SHARDPLAN_ENGINE_VLLM_COMMAND_FINDINGS_H_
+#endif  // SHARDPLAN_ENGINE_COMMAND_FINDINGS_H_

@@ -1,4 +1,4 @@
-#include "engine/vllm/json_fields.h"
+#include "engine/json_fields.h"
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
@@ -10,7 +10,7 @@
 #include "shardplan/base/file.h"
 #include "shardplan/base/units.h"
 
-namespace shardplan::vllm {
+namespace shardplan {
 namespace {
 
 using Json = nlohmann::json;
@@ -206,4 +206,4 @@ Result<std::vector<std::string>> WordsOfYaml(const std::string& text) {
   return words;
 }
 
-}  // namespace shardplan::vllm
+}  // namespace shardplan

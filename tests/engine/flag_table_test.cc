@@ -1,4 +1,4 @@
-#include "engine/vllm/flag_table.h"
+#include "engine/flag_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,16 +16,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
-using vllm::FlagEffect;
-using vllm::FlagTakes;
 
-const vllm::FlagTable& Table() {
-  static const vllm::FlagTable table = *vllm::FlagTable::Load(ConfigStore::BuiltIn());
+const FlagTable& Table() {
+  static const FlagTable table = *FlagTable::Load(ConfigStore::BuiltIn(), "vllm");
   return table;
 }
 
 TEST(FlagTableTest, FlagsOfVllm) {
-  const vllm::FlagRow* row = Table().Find("--moe-backend");
+  const FlagRow* row = Table().Find("--moe-backend");
   ASSERT_NE(row, nullptr);
   EXPECT_EQ(row->takes, FlagTakes::kOne);
   EXPECT_EQ(row->since, "0.17.0");
@@ -50,10 +48,9 @@ TEST(FlagTableTest, FlagsOfVllm) {
 }
 
 TEST(FlagTableTest, Abbreviations) {
-  EXPECT_THAT(Table().Completions("--kv-cache-mem"),
-              ElementsAre(Table().Find("--kv-cache-memory-bytes")));
-  EXPECT_THAT(Table().Completions("--kv-cache-d"), SizeIs(2));
-  EXPECT_THAT(Table().Completions("--compilation-config."), SizeIs(0));
+  EXPECT_THAT(Table().Completions("--kv-cache-mem", ""), ElementsAre("--kv-cache-memory-bytes"));
+  EXPECT_THAT(Table().Completions("--kv-cache-d", ""), SizeIs(2));
+  EXPECT_THAT(Table().Completions("--compilation-config.", ""), SizeIs(0));
 }
 
 TEST(FlagTableTest, Variables) {
@@ -66,11 +63,11 @@ TEST(FlagTableTest, Variables) {
 }
 
 TEST(FlagTableTest, Versions) {
-  EXPECT_TRUE(vllm::IsOlder("0.9.2", "0.10.0"));
-  EXPECT_TRUE(vllm::IsOlder("0.26.1rc1.dev608", "0.27"));
-  EXPECT_FALSE(vllm::IsOlder("0.28.0", "0.28.0"));
-  EXPECT_FALSE(vllm::IsOlder("0.31", "0.30.9"));
-  EXPECT_FALSE(vllm::IsOlder("", ""));
+  EXPECT_TRUE(IsOlder("0.9.2", "0.10.0"));
+  EXPECT_TRUE(IsOlder("0.26.1rc1.dev608", "0.27"));
+  EXPECT_FALSE(IsOlder("0.28.0", "0.28.0"));
+  EXPECT_FALSE(IsOlder("0.31", "0.30.9"));
+  EXPECT_FALSE(IsOlder("", ""));
 }
 
 TEST(FlagTableTest, MalformedLinesAreRefused) {
@@ -78,7 +75,7 @@ TEST(FlagTableTest, MalformedLinesAreRefused) {
   std::filesystem::create_directories(dir.Path("engines/vllm"));
   const auto load = [&](const std::string& text) {
     std::ofstream(dir.Path("engines/vllm/flags.tsv")) << "heading\n" << text;
-    const auto table = vllm::FlagTable::Load(*ConfigStore::WithOverrides(dir.path()));
+    const auto table = FlagTable::Load(*ConfigStore::WithOverrides(dir.path()), "vllm");
     return table ? std::string() : table.error().ToString();
   };
   EXPECT_EQ(load("--x\t\tone\t\t\tnone\t\t\t\n"), "");

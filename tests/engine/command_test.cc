@@ -1,4 +1,4 @@
-#include "engine/vllm/command.h"
+#include "engine/command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,19 +10,19 @@ namespace {
 
 using ::testing::ElementsAre;
 
-const vllm::FlagTable& Table() {
-  static const vllm::FlagTable table = *vllm::FlagTable::Load(ConfigStore::BuiltIn());
+const FlagTable& Table() {
+  static const FlagTable table = *FlagTable::Load(ConfigStore::BuiltIn(), "vllm");
   return table;
 }
 
 // Words separated by blanks; one with a "$" is not known.
-Result<vllm::ParsedCommand> Parse(const std::string& line) {
-  std::vector<vllm::CommandWord> words;
+Result<ParsedCommand> Parse(const std::string& line) {
+  std::vector<CommandWord> words;
   std::istringstream stream(line);
   for (std::string word; stream >> word;) {
     words.push_back({word, word.find('$') != std::string::npos});
   }
-  return vllm::ParseArguments(Table(), words);
+  return ParseArguments(Table(), words);
 }
 
 // "--flag value" of each flag, after the model.
@@ -30,7 +30,7 @@ std::string Read(const std::string& line) {
   const auto command = Parse(line);
   if (!command) return "error: " + command.error().ToString();
   std::string out = command->model ? command->model->text : "";
-  for (const vllm::ParsedFlag& flag : command->flags) {
+  for (const ParsedFlag& flag : command->flags) {
     out += " | " + flag.row->name + " " + flag.ValueText() + (flag.expands ? " (unknown)" : "");
   }
   return out;
@@ -128,29 +128,28 @@ TEST(CommandTest, WordsReadBack) {
   const auto command = Parse(line);
   ASSERT_TRUE(command.has_value());
   std::string again = "m";
-  for (const vllm::ParsedFlag& flag : command->flags) {
+  for (const ParsedFlag& flag : command->flags) {
     for (const std::string& word : flag.Words()) again += " " + word;
   }
   EXPECT_EQ(Read(again), Read(line));
 }
 
 TEST(CommandTest, TheCommandOverridesItsFile) {
-  const vllm::ParsedCommand both =
-      vllm::Overridden(*Parse("a -tp 2 --seed 1"), *Parse("b --seed 2 --port 3"));
+  const ParsedCommand both = Overridden(*Parse("a -tp 2 --seed 1"), *Parse("b --seed 2 --port 3"));
   EXPECT_EQ(both.model->text, "b");
   ASSERT_EQ(both.flags.size(), 3U);
   EXPECT_EQ(both.Find("--seed")->ValueText(), "2");
   EXPECT_EQ(both.Find("--tensor-parallel-size")->ValueText(), "2");
   EXPECT_EQ(both.Find("--block-size"), nullptr);
-  EXPECT_EQ(vllm::Overridden(*Parse("a"), *Parse("--port 3")).model->text, "a");
+  EXPECT_EQ(Overridden(*Parse("a"), *Parse("--port 3")).model->text, "a");
 }
 
 TEST(CommandTest, RowsOfFields) {
-  const vllm::FlagRow& flag = *Table().Find("--compilation-config");
-  EXPECT_EQ(vllm::RowOfField(Table(), flag, "custom_ops").name, "--compilation-config.custom_ops");
-  EXPECT_EQ(vllm::RowOfField(Table(), flag, "inductor_compile_config.x.y").name,
+  const FlagRow& flag = *Table().Find("--compilation-config");
+  EXPECT_EQ(RowOfField(Table(), flag, "custom_ops").name, "--compilation-config.custom_ops");
+  EXPECT_EQ(RowOfField(Table(), flag, "inductor_compile_config.x.y").name,
             "--compilation-config.inductor_compile_config");
-  EXPECT_EQ(&vllm::RowOfField(Table(), flag, "pass_config.x"), &flag);
+  EXPECT_EQ(&RowOfField(Table(), flag, "pass_config.x"), &flag);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "engine/vllm/command.h"
+#include "engine/command.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include "shardplan/base/file.h"
 #include "shardplan/base/suggest.h"
 
-namespace shardplan::vllm {
+namespace shardplan {
 namespace {
 
 tl::unexpected<Error> Refuse(std::string_view subject, std::string message, std::string hint = "") {
@@ -33,8 +33,8 @@ void Normalize(std::string* name) {
 
 class Parser {
  public:
-  Parser(const FlagTable& table, const std::vector<CommandWord>& words)
-      : table_(table), words_(words) {}
+  Parser(const FlagTable& table, const std::vector<CommandWord>& words, std::string_view version)
+      : table_(table), words_(words), version_(version) {}
 
   Result<ParsedCommand> Run() {
     bool only_words = false;
@@ -43,14 +43,12 @@ class Parser {
       if (!only_words && word.text == "--") {
         only_words = true;
       } else if (only_words || !IsFlag(word.text)) {
-        if (command_.model)
-          return Refuse(word.text, "belongs to no flag", "quote values with blanks");
-        command_.model = word;
+        SHARDPLAN_RETURN_IF_ERROR(Word(word));
       } else {
         SHARDPLAN_RETURN_IF_ERROR(Flag(word));
       }
     }
-    // vLLM appends objects that were given by fields: they replace one given whole.
+    // Objects that were given by fields are appended (vLLM): they replace one given whole.
     for (auto& [row, object] : objects_) {
       ParsedFlag flag;
       flag.row = row;
@@ -67,6 +65,17 @@ class Parser {
     bool expands = false;
   };
 
+  // One that belongs to no flag.
+  Status Word(const CommandWord& word) {
+    if (!command_.model && table_.dialect().model_is_word) {
+      command_.model = word;
+      return {};
+    }
+    std::string hint = "quote values with blanks";
+    if (!command_.model) hint += fmt::format("; the model is {}", table_.dialect().model_hint);
+    return Refuse(word.text, "belongs to no flag", hint);
+  }
+
   // The value behind "=", or the next word.
   Result<CommandWord> Value(const std::string& name, const CommandWord* attached) {
     if (attached != nullptr) return *attached;
@@ -79,12 +88,7 @@ class Parser {
   Status Flag(const CommandWord& word) {
     std::string name = word.text;
     std::optional<CommandWord> attached;
-    if (name.starts_with("-O") && !name.starts_with("-O.")) {
-      // -O3, -O=3 and -O 3.
-      if (name.size() > 2)
-        attached = CommandWord{name.substr(name[2] == '=' ? 3 : 2), word.expands};
-      name = "--optimization-level";
-    } else if (const size_t equals = name.find('='); equals != std::string::npos) {
+    if (const size_t equals = name.find('='); equals != std::string::npos) {
       attached = CommandWord{name.substr(equals + 1), word.expands};
       name.resize(equals);
     }
@@ -92,12 +96,7 @@ class Parser {
       return Refuse(word.text, "is not known before a shell replaces it", "write its value");
     }
     const CommandWord* const value = attached ? &*attached : nullptr;
-    Normalize(&name);
-    if (name == "--model" || name == "--config") {
-      SHARDPLAN_ASSIGN_OR_RETURN(CommandWord taken, Value(name, value));
-      (name == "--model" ? command_.model : command_.config) = std::move(taken);
-      return {};
-    }
+    if (table_.dialect().underscores) Normalize(&name);
     if (name.find('.') != std::string::npos) return Field(name, value);
     return Known(name, value);
   }
@@ -106,7 +105,7 @@ class Parser {
   Status Field(const std::string& name, const CommandWord* attached) {
     const size_t dot = name.find('.');
     std::string flag = name.substr(0, dot);
-    if (flag == "-O") flag = "--compilation-config";  // as it was called first
+    if (const FlagRow* const row = table_.Find(flag + ".")) flag = row->name;
     SHARDPLAN_ASSIGN_OR_RETURN(const Found found, Lookup(flag));
     if (found.row->takes != FlagTakes::kJson || found.negated) {
       return Refuse(name, "has no fields", "give its value behind " + found.row->name);
@@ -131,21 +130,35 @@ class Parser {
   };
 
   Result<Found> Lookup(const std::string& name) {
+    const std::string_view engine = table_.dialect().name;
     if (const FlagRow* const row = table_.Find(name)) {
       if (row->exists()) return Found{row};
-      return Refuse(name, "is no flag of vLLM", row->note);
+      return Refuse(name, fmt::format("is no flag of {}", engine), row->note);
     }
     if (name.starts_with("--no-")) {
       const FlagRow* const row = table_.Find("--" + name.substr(5));
       if (row != nullptr && row->takes == FlagTakes::kSwitch) return Found{row, true};
     }
-    if (name.starts_with("--") && name.size() > 4) {
-      const std::vector<const FlagRow*> rows = table_.Completions(name);
-      if (rows.size() == 1) return Found{rows[0], false, true};
+    if (name.starts_with("--")) {
+      const std::vector<std::string> names = table_.Completions(name, version_);
+      if (names.size() == 1) return Found{table_.Find(names[0]), false, true};
+      if (names.size() > 1) return Ambiguous(name, names);
     }
     const std::vector<std::string> close = CloseNames(name, table_.Names());
-    return Refuse(name, "is no flag of vLLM known here",
+    return Refuse(name, fmt::format("is no flag of {} known here", engine),
                   close.empty() ? "" : "did you mean " + JoinWithOr(close) + "?");
+  }
+
+  // As argparse says it.
+  tl::unexpected<Error> Ambiguous(const std::string& name, std::vector<std::string> names) const {
+    constexpr size_t kMost = 6;
+    const bool more = names.size() > kMost;
+    if (more) names.resize(kMost);
+    return Refuse(
+        name,
+        fmt::format("{} refuses it: ambiguous option: {} could match {}{}", table_.dialect().name,
+                    Printable(name), fmt::join(names, ", "), more ? ", …" : ""),
+        "write the name out");
   }
 
   Status Known(const std::string& name, const CommandWord* attached) {
@@ -163,6 +176,11 @@ class Parser {
     if (!found) return tl::unexpected(std::move(found).error());
     ParsedFlag flag;
     flag.row = found->row;
+    if (flag.row->name == table_.dialect().model_flag || flag.row->name == "--config") {
+      SHARDPLAN_ASSIGN_OR_RETURN(CommandWord taken, Value(name, attached));
+      (flag.row->name == "--config" ? command_.config : command_.model) = std::move(taken);
+      return {};
+    }
     flag.on = !found->negated;
     if (found->abbreviated) flag.written = name;
     SHARDPLAN_RETURN_IF_ERROR(TakeValues(name, attached, &flag));
@@ -224,6 +242,7 @@ class Parser {
 
   const FlagTable& table_;
   const std::vector<CommandWord>& words_;
+  const std::string_view version_;
   size_t at_ = 0;
   ParsedCommand command_;
   std::vector<std::pair<const FlagRow*, Object>> objects_;
@@ -255,9 +274,9 @@ const ParsedFlag* ParsedCommand::Find(std::string_view name) const {
   return nullptr;
 }
 
-Result<ParsedCommand> ParseArguments(const FlagTable& table,
-                                     const std::vector<CommandWord>& words) {
-  return Parser(table, words).Run();
+Result<ParsedCommand> ParseArguments(const FlagTable& table, const std::vector<CommandWord>& words,
+                                     std::string_view version) {
+  return Parser(table, words, version).Run();
 }
 
 ParsedCommand Overridden(ParsedCommand base, ParsedCommand more) {
@@ -283,4 +302,4 @@ const FlagRow& RowOfField(const FlagTable& table, const FlagRow& flag, const std
   return flag;
 }
 
-}  // namespace shardplan::vllm
+}  // namespace shardplan

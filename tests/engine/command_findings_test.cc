@@ -1,4 +1,4 @@
-#include "engine/vllm/command_findings.h"
+#include "engine/command_findings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,12 +13,12 @@ using ::testing::IsEmpty;
 std::vector<std::string> Check(std::vector<GivenFlag> flags, const Architecture& arch = {},
                                const std::string& version = "0.31.0",
                                std::vector<OptionValue> env = {}) {
-  static const vllm::FlagTable table = *vllm::FlagTable::Load(ConfigStore::BuiltIn());
+  static const FlagTable table = *FlagTable::Load(ConfigStore::BuiltIn(), "vllm");
   EngineSettings settings;
   settings.command_flags = std::move(flags);
   settings.env = std::move(env);
   std::vector<std::string> out;
-  for (const Finding& f : vllm::CheckCommand(table, version, arch, settings)) {
+  for (const Finding& f : CheckCommand(table, version, arch, settings)) {
     out.push_back(f.id + " " + f.subject + ": " + f.message + (f.fix.empty() ? "" : "; " + f.fix));
   }
   return out;
@@ -85,12 +85,12 @@ TEST(CommandFindingsTest, Variables) {
 }
 
 TEST(CheckLaunch, OldVersionsDoNotKnowNewFlags) {
-  const auto table = vllm::FlagTable::Load(ConfigStore::BuiltIn());
+  const auto table = FlagTable::Load(ConfigStore::BuiltIn(), "vllm");
   ASSERT_TRUE(table.has_value());
   const std::vector<std::string> argv = {"vllm", "serve",    "m", "--tensor-parallel-size",
                                          "8",    "--nnodes", "2", "--no-enable-prefix-caching"};
-  EXPECT_TRUE(vllm::CheckLaunch(*table, "0.31.0", argv).empty());
-  const std::vector<Finding> old = vllm::CheckLaunch(*table, "0.8.0", argv);
+  EXPECT_TRUE(CheckLaunch(*table, "0.31.0", argv).empty());
+  const std::vector<Finding> old = CheckLaunch(*table, "0.8.0", argv);
   ASSERT_EQ(old.size(), 1u);
   EXPECT_EQ(old[0].id, "launch.flag_too_new");
   EXPECT_EQ(old[0].message,

@@ -1,4 +1,4 @@
-#include "engine/vllm/flag_table.h"
+#include "engine/flag_table.h"
 
 #include <fmt/format.h>
 
@@ -7,12 +7,16 @@
 #include <utility>
 
 #include "engine/rule_book.h"
+#include "shardplan/base/file.h"
 
-namespace shardplan::vllm {
+namespace shardplan {
 namespace {
 
-constexpr const char* kFlags = "engines/vllm/flags.tsv";
-constexpr const char* kVariables = "engines/vllm/environment.tsv";
+// vLLM: FlexibleArgumentParser (vllm/utils/argparse_utils.py, 00da11e3). SGLang: argparse as it
+// comes (python/sglang/srt/server_args.py); `sglang serve` takes the model as its first word too.
+constexpr std::array<Dialect, 2> kDialects = {
+    {{"vllm", "vLLM", "VLLM_", "--model", "vllm serve MODEL", true, true},
+     {"sglang", "SGLang", "SGL", "--model-path", "--model-path MODEL", false, false}}};
 
 std::vector<std::string> Split(std::string_view text, char separator) {
   std::vector<std::string> parts;
@@ -45,19 +49,21 @@ std::optional<FlagTakes> TakesNamed(std::string_view name) {
 }
 
 std::optional<FlagEffect> EffectNamed(std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, FlagEffect>, 5> kNames = {
+  static constexpr std::array<std::pair<std::string_view, FlagEffect>, 6> kNames = {
       {{"none", FlagEffect::kNone},
        {"memory", FlagEffect::kMemory},
        {"vision", FlagEffect::kVision},
        {"place", FlagEffect::kPlace},
-       {"secret", FlagEffect::kSecret}}};
+       {"secret", FlagEffect::kSecret},
+       {"setting", FlagEffect::kSetting}}};
   return Named(kNames, name);
 }
 
 // The lines of a table without its heading, cut at tabs: at least `least` cells, filled up with
 // empty ones to `columns`.
-Result<std::vector<std::vector<std::string>>> ReadTable(const ConfigStore& store, const char* name,
-                                                        size_t least, size_t columns) {
+Result<std::vector<std::vector<std::string>>> ReadTable(const ConfigStore& store,
+                                                        const std::string& name, size_t least,
+                                                        size_t columns) {
   SHARDPLAN_ASSIGN_OR_RETURN(const std::string_view text, store.Get(name));
   std::vector<std::vector<std::string>> lines;
   size_t number = 0;
@@ -75,7 +81,7 @@ Result<std::vector<std::vector<std::string>>> ReadTable(const ConfigStore& store
   return lines;
 }
 
-tl::unexpected<Error> BadLine(const ConfigStore& store, const char* name,
+tl::unexpected<Error> BadLine(const ConfigStore& store, const std::string& name,
                               const std::string& subject) {
   return Fail(ErrorCode::kInvalidInput, store.Origin(name),
               fmt::format("{}: unknown kind of flag or effect", subject));
@@ -83,51 +89,53 @@ tl::unexpected<Error> BadLine(const ConfigStore& store, const char* name,
 
 }  // namespace
 
-Result<FlagTable> FlagTable::Load(const ConfigStore& store) {
+Result<FlagTable> FlagTable::Load(const ConfigStore& store, std::string_view engine) {
   FlagTable table;
-  SHARDPLAN_ASSIGN_OR_RETURN(const auto flags, ReadTable(store, kFlags, 6, 9));
+  for (const Dialect& dialect : kDialects) {
+    if (dialect.engine == engine) table.dialect_ = &dialect;
+  }
+  if (table.dialect_ == nullptr) {
+    return Fail(ErrorCode::kUnsupported, "--engine " + Printable(engine),
+                "its flags are not known here");
+  }
+  const std::string of_flags = fmt::format("engines/{}/flags.tsv", engine);
+  const std::string of_variables = fmt::format("engines/{}/environment.tsv", engine);
+  SHARDPLAN_ASSIGN_OR_RETURN(const auto flags, ReadTable(store, of_flags, 6, 9));
   for (const std::vector<std::string>& cells : flags) {
     const auto takes = TakesNamed(cells[2]);
     const auto effect = EffectNamed(cells[5]);
-    if (!takes || !effect) return BadLine(store, kFlags, cells[0]);
-    FlagRow row{cells[0], cells[1], *takes, cells[3], cells[4], *effect, cells[6], {}, cells[8]};
+    if (!takes || !effect) return BadLine(store, of_flags, cells[0]);
+    FlagRow row{cells[0], {}, *takes, cells[3], cells[4], *effect, cells[6], {}, cells[8]};
+    if (!cells[1].empty()) row.aliases = Split(cells[1], '|');
     if (!cells[7].empty()) row.harmless = Split(cells[7], '|');
-    if (!row.short_name.empty()) table.short_names_[row.short_name] = row.name;
+    table.names_[row.name] = row.name;
+    for (const std::string& alias : row.aliases) table.names_[alias] = row.name;
     table.rows_.insert_or_assign(cells[0], std::move(row));
   }
-  SHARDPLAN_ASSIGN_OR_RETURN(const auto variables, ReadTable(store, kVariables, 2, 2));
+  SHARDPLAN_ASSIGN_OR_RETURN(const auto variables, ReadTable(store, of_variables, 2, 2));
   for (const std::vector<std::string>& cells : variables) {
     const auto effect = EffectNamed(cells[1]);
-    if (!effect) return BadLine(store, kVariables, cells[0]);
+    if (!effect) return BadLine(store, of_variables, cells[0]);
     table.variables_.emplace_back(cells[0], *effect);
   }
   return table;
 }
 
 const FlagRow* FlagTable::Find(std::string_view name) const {
-  if (const auto shorter = short_names_.find(name); shorter != short_names_.end()) {
-    name = shorter->second;
-  }
-  const auto row = rows_.find(name);
-  return row == rows_.end() ? nullptr : &row->second;
+  const auto found = names_.find(name);
+  return found == names_.end() ? nullptr : &rows_.at(found->second);
 }
 
-std::vector<const FlagRow*> FlagTable::Completions(std::string_view prefix) const {
-  std::vector<const FlagRow*> found;
-  for (auto row = rows_.lower_bound(prefix); row != rows_.end(); ++row) {
-    if (!row->first.starts_with(prefix)) break;
-    const bool is_field = row->first.find('.') != std::string::npos;
-    if (row->second.until.empty() && !is_field) found.push_back(&row->second);
+std::vector<std::string> FlagTable::Completions(std::string_view prefix,
+                                                std::string_view version) const {
+  std::vector<std::string> found;
+  for (auto at = names_.lower_bound(prefix); at != names_.end(); ++at) {
+    const auto& [name, row] = *at;
+    if (!name.starts_with(prefix)) break;
+    const bool is_field = name.find('.') != std::string::npos;
+    if (!is_field && HasFlag(version, rows_.at(row))) found.push_back(name);
   }
   return found;
-}
-
-std::vector<std::string> FlagTable::Names() const {
-  std::vector<std::string> names;
-  for (const auto& [name, row] : rows_) {
-    if (row.until.empty() && name.find('.') == std::string::npos) names.push_back(name);
-  }
-  return names;
 }
 
 FlagEffect FlagTable::EffectOfVariable(std::string_view name) const {
@@ -138,10 +146,16 @@ FlagEffect FlagTable::EffectOfVariable(std::string_view name) const {
   return FlagEffect::kNone;
 }
 
+bool HasFlag(std::string_view version, const FlagRow& row) {
+  if (!row.exists()) return false;
+  if (version.empty()) return row.until.empty();
+  return !IsOlder(version, row.since) && (row.until.empty() || !IsOlder(row.until, version));
+}
+
 bool IsOlder(std::string_view a, std::string_view b) {
   const std::optional<EngineVersion> x = ParseVersion(a);
   const std::optional<EngineVersion> y = ParseVersion(b);
   return x && y && *x < *y;
 }
 
-}  // namespace shardplan::vllm
+}  // namespace shardplan

@@ -1,4 +1,4 @@
-#include "engine/vllm/command_findings.h"
+#include "engine/command_findings.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "shardplan/base/file.h"
 
-namespace shardplan::vllm {
+namespace shardplan {
 namespace {
 
 // The row of a flag or, of an object's field, of the narrowest thing around it.
@@ -25,7 +25,7 @@ bool MayChangeMemory(const FlagRow& row, const GivenFlag& flag, const Architectu
   const bool harmless =
       std::find(row.harmless.begin(), row.harmless.end(), flag.value) != row.harmless.end();
   if (harmless) return false;
-  // A quantized checkpoint has its own method, and vLLM refuses another one.
+  // A quantized checkpoint has its own method, and engines refuse another one.
   if (row.name == "--quantization" && !arch.quantization.empty()) return false;
   if (row.effect == FlagEffect::kVision) {
     return arch.vision.present && !settings.language_model_only;
@@ -38,18 +38,18 @@ std::string Subject(const GivenFlag& flag) {
   return fmt::format("{} {}", Printable(flag.name), Printable(flag.value, 60));
 }
 
-void CheckVersion(const FlagRow& row, const GivenFlag& flag, std::string_view version,
-                  std::vector<Finding>* out) {
+void CheckVersion(const Dialect& engine, const FlagRow& row, const GivenFlag& flag,
+                  std::string_view version, std::vector<Finding>* out) {
+  const std::string subject = fmt::format("{} {}", engine.name, Printable(version));
   if (!row.since.empty() && IsOlder(version, row.since)) {
     out->push_back(
         {"command.flag_too_new", Severity::kWarning, Printable(flag.name),
-         fmt::format("vLLM {} does not have it: it came with {}", Printable(version), row.since),
-         fmt::format("leave it out, or plan for --engine vllm@{}", row.since)});
+         fmt::format("{} does not have it: it came with {}", subject, row.since),
+         fmt::format("leave it out, or plan for --engine {}@{}", engine.engine, row.since)});
   } else if (!row.until.empty() && IsOlder(row.until, version)) {
     out->push_back({"command.flag_removed", Severity::kWarning, Printable(flag.name),
-                    fmt::format("vLLM {} does not have it any more: {} was the last version that "
-                                "did",
-                                Printable(version), row.until),
+                    fmt::format("{} does not have it any more: {} was the last version that did",
+                                subject, row.until),
                     row.note.empty() ? "leave it out" : "instead: " + row.note});
   }
 }
@@ -78,7 +78,7 @@ std::vector<Finding> CheckCommand(const FlagTable& table, std::string_view versi
   for (const GivenFlag& flag : settings.command_flags) {
     const FlagRow* const row = RowOf(table, flag.name);
     if (row == nullptr) continue;
-    CheckVersion(*row, flag, version, &findings);
+    CheckVersion(table.dialect(), *row, flag, version, &findings);
     if (flag.modelled) continue;
     if (MayChangeMemory(*row, flag, arch, settings)) {
       findings.push_back({"command.not_modelled", Severity::kWarning, Subject(flag),
@@ -109,9 +109,10 @@ std::vector<Finding> CheckLaunch(const FlagTable& table, std::string_view versio
     missing += fmt::format("{}{} ({})", missing.empty() ? "" : ", ", word, row->since);
   }
   if (missing.empty()) return {};
-  return {{"launch.flag_too_new", Severity::kWarning, fmt::format("vLLM {}", Printable(version)),
+  return {{"launch.flag_too_new", Severity::kWarning,
+           fmt::format("{} {}", table.dialect().name, Printable(version)),
            "does not have flags of the launch command yet, which came with: " + missing,
            "plan a later version, or start it in another way"}};
 }
 
-}  // namespace shardplan::vllm
+}  // namespace shardplan

@@ -1,6 +1,6 @@
 // Objects that flags take, whole as JSON or field by field.
-#ifndef SHARDPLAN_ENGINE_VLLM_JSON_FIELDS_H_
-#define SHARDPLAN_ENGINE_VLLM_JSON_FIELDS_H_
+#ifndef SHARDPLAN_ENGINE_JSON_FIELDS_H_
+#define SHARDPLAN_ENGINE_JSON_FIELDS_H_
 
 #include <memory>
 #include <string>
@@ -10,7 +10,7 @@
 
 #include "shardplan/base/result.h"
 
-namespace shardplan::vllm {
+namespace shardplan {
 
 // A value inside an object that is no object itself.
 struct JsonField {
@@ -45,10 +45,11 @@ class JsonObject {
 
 // A YAML file of flags (`--config`) as words of a command line: `key: value` is `--key value`, true
 // is `--key`, false `--no-key`, a list its elements, a mapping JSON.
-// Source: vllm/utils/argparse_utils.py load_config_file (00da11e3). Fails with kUsage for text that
-// is no mapping.
+// Sources: vllm/utils/argparse_utils.py load_config_file (00da11e3), and
+// python/sglang/srt/server_args_config_parser.py, of which switches are all that takes true. Fails
+// with kUsage for text that is no mapping.
 Result<std::vector<std::string>> WordsOfYaml(const std::string& text);
 
-}  // namespace shardplan::vllm
+}  // namespace shardplan
 
-#endif  // SHARDPLAN_ENGINE_VLLM_JSON_FIELDS_H_
+#endif  // SHARDPLAN_ENGINE_JSON_FIELDS_H_

@@ -1,16 +1,17 @@
-// The arguments of `vllm serve`, read as vLLM's parser reads them.
-#ifndef SHARDPLAN_ENGINE_VLLM_COMMAND_H_
-#define SHARDPLAN_ENGINE_VLLM_COMMAND_H_
+// The arguments of an engine's server, read as its parser reads them.
+#ifndef SHARDPLAN_ENGINE_COMMAND_H_
+#define SHARDPLAN_ENGINE_COMMAND_H_
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "engine/vllm/flag_table.h"
-#include "engine/vllm/json_fields.h"
+#include "engine/flag_table.h"
+#include "engine/json_fields.h"
 #include "shardplan/base/result.h"
 
-namespace shardplan::vllm {
+namespace shardplan {
 
 // A word of the command line.
 struct CommandWord {
@@ -40,11 +41,15 @@ struct ParsedCommand {
   const ParsedFlag* Find(std::string_view name) const;
 };
 
-// Reads the words behind `vllm serve`: `--flag value` and `--flag=value`, underscores for dashes,
-// --no-…, short flags, -O3, abbreviations, lists, objects as JSON or by fields (`-cc.mode 3`).
-// Source: vllm/utils/argparse_utils.py (00da11e3). Fails with kUsage for a flag that the table does
-// not know (close ones are told), a missing value and words that belong to nothing.
-Result<ParsedCommand> ParseArguments(const FlagTable& table, const std::vector<CommandWord>& words);
+// Reads the words behind the program that serves: `--flag value` and `--flag=value`, abbreviations,
+// lists, the switches' --no-…, and what the table's engine has: short flags, -O3, underscores for
+// dashes, objects as JSON or by fields (`-cc.mode 3`). An abbreviation is one at `version` (empty:
+// the newest). Sources: vllm/utils/argparse_utils.py (00da11e3); python/sglang/srt/server_args.py
+// (0bda0b168) on Python's argparse. Fails with kUsage for a flag that the table does not know
+// (close ones are told), an ambiguous abbreviation, a missing value and words that belong to
+// nothing.
+Result<ParsedCommand> ParseArguments(const FlagTable& table, const std::vector<CommandWord>& words,
+                                     std::string_view version = {});
 
 // `more` on top of `base`: its flags win.
 ParsedCommand Overridden(ParsedCommand base, ParsedCommand more);
@@ -52,6 +57,6 @@ ParsedCommand Overridden(ParsedCommand base, ParsedCommand more);
 // The row that tells of a field: "--compilation-config.pass_config.x", or of what it lies in.
 const FlagRow& RowOfField(const FlagTable& table, const FlagRow& flag, const std::string& path);
 
-}  // namespace shardplan::vllm
+}  // namespace shardplan
 
-#endif  // SHARDPLAN_ENGINE_VLLM_COMMAND_H_
+#endif  // SHARDPLAN_ENGINE_COMMAND_H_
