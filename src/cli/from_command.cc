@@ -119,10 +119,12 @@ class Applier {
     return {};
   }
 
-  // Options of the line that a field of an object of the command may have overwritten.
+  // Options of the line that something else of the command may have overwritten: a field of an
+  // object, or SGLang's flags without a value.
   Status LineAgain() {
     for (const char* name :
-         {"cudagraph-capture-sizes", "max-cudagraph-capture-size", "redundant-experts"}) {
+         {"cudagraph-capture-sizes", "max-cudagraph-capture-size", "redundant-experts",
+          "cuda-graph-backend-decode", "cuda-graph-backend-prefill"}) {
       const OptionSet::Known* const given = given_.Find(name);
       const OptionSet::Known* const reader = readers_.set().Find(name);
       if (given == nullptr || !given->given() || reader == nullptr) continue;
@@ -156,8 +158,10 @@ class Applier {
     return readers_.set().Find(row.option.empty() ? row.name.substr(2) : row.option);
   }
 
+  // An option or its opposite.
   bool IsGiven(const std::string& name) const {
-    for (const std::string& either : {name, "no-" + name}) {
+    const std::string stem = name.starts_with("no-") ? name.substr(3) : name;
+    for (const std::string& either : {stem, "no-" + stem}) {
       const OptionSet::Known* const option = given_.Find(either);
       if (option != nullptr && option->given()) return true;
     }

@@ -84,6 +84,38 @@ TEST(CommandFindingsTest, Variables) {
                   "a way that this plan does not know; compare with what a start prints"));
 }
 
+TEST(CommandFindingsTest, OfSglang) {
+  const FlagTable table = *FlagTable::Load(ConfigStore::BuiltIn(), "sglang");
+  EngineSettings settings;
+  settings.command_flags = {{"--enable-ep-moe", "true"}, {"--dwdp-size", "2"},
+                            {"--dcp-size", "8", true},   {"--lora-backend", "csgmv"},
+                            {"--node-rank", "1"},        {"--mm-enable-dp-encoder", "true"}};
+  settings.env = {{"SGLANG_USE_AITER", "1"}, {"SGLANG_SWA_EVICTION_INTERVAL", "4"}};
+  std::vector<std::string> found;
+  for (const Finding& f : CheckCommand(table, "0.5.14", {}, settings)) {
+    found.push_back(f.id + " " + f.subject + ": " + f.message + "; " + f.fix);
+  }
+  const std::string rest =
+      ": may change memory in a way that this plan does not know; compare with what a start prints";
+  EXPECT_THAT(
+      found,
+      ElementsAre("command.flag_removed --enable-ep-moe: SGLang 0.5.14 does not have it any more: "
+                  "0.5.1 was the last version that did; instead: --ep-size",
+                  "command.not_modelled --enable-ep-moe" + rest,
+                  "command.flag_too_new --dwdp-size: SGLang 0.5.14 does not have it: it came with "
+                  "0.5.16; leave it out, or plan for --engine sglang@0.5.16",
+                  "command.not_modelled --dwdp-size 2" + rest,
+                  "command.flag_too_new --dcp-size: SGLang 0.5.14 does not have it: it came with "
+                  "0.5.15; leave it out, or plan for --engine sglang@0.5.15",
+                  "command.ignored --from-command: without effect on memory: --lora-backend, "
+                  "--mm-enable-dp-encoder; as the launch commands have it: --node-rank; ",
+                  "environment.not_modelled SGLANG_USE_AITER=1" + rest));
+  const std::vector<Finding> launch =
+      CheckLaunch(table, "0.5.14", {"python3", "-m", "sglang.launch_server", "--dcp-size", "8"});
+  ASSERT_EQ(launch.size(), 1U);
+  EXPECT_EQ(launch[0].subject, "SGLang 0.5.14");
+}
+
 TEST(CheckLaunch, OldVersionsDoNotKnowNewFlags) {
   const auto table = FlagTable::Load(ConfigStore::BuiltIn(), "vllm");
   ASSERT_TRUE(table.has_value());

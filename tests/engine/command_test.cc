@@ -97,8 +97,9 @@ TEST(CommandTest, WhatVllmRefuses) {
   EXPECT_EQ(Read("m --ep-size 8"),
             "error: --ep-size: is no flag of vLLM; --enable-expert-parallel spreads experts over "
             "all ranks of TP × DP");
-  EXPECT_EQ(Read("m --kv-cache-d fp8").substr(0, 60),
-            "error: --kv-cache-d: is no flag of vLLM known here; did you ");
+  EXPECT_EQ(Read("m --kv-cache-d fp8"),
+            "error: --kv-cache-d: vLLM refuses it: ambiguous option: --kv-cache-d could match "
+            "--kv-cache-dtype, --kv-cache-dtype-skip-layers; write the name out");
   EXPECT_EQ(Read("m -xyz").substr(0, 42), "error: -xyz: is no flag of vLLM known here");
   EXPECT_EQ(Read("m --max-model-len"), "error: --max-model-len: expected a value, found nothing");
   EXPECT_EQ(Read("m --max-model-len --seed 1"),
@@ -150,6 +151,88 @@ TEST(CommandTest, RowsOfFields) {
   EXPECT_EQ(RowOfField(Table(), flag, "inductor_compile_config.x.y").name,
             "--compilation-config.inductor_compile_config");
   EXPECT_EQ(&RowOfField(Table(), flag, "pass_config.x"), &flag);
+}
+
+class SglangCommandTest : public ::testing::Test {
+ protected:
+  static const FlagTable& Table() {
+    static const FlagTable table = *FlagTable::Load(ConfigStore::BuiltIn(), "sglang");
+    return table;
+  }
+
+  // "--flag value" of each flag, after the model.
+  static std::string Read(const std::string& line, const std::string& version = "") {
+    std::vector<CommandWord> words;
+    std::istringstream stream(line);
+    for (std::string word; stream >> word;) words.push_back({word});
+    const auto command = ParseArguments(Table(), words, version);
+    if (!command) return "error: " + command.error().ToString();
+    std::string out = command->model ? command->model->text : "";
+    for (const ParsedFlag& flag : command->flags) {
+      out += " | " + flag.row->name + " " + flag.ValueText();
+      if (!flag.written.empty()) out += " (" + flag.written + ")";
+    }
+    return out;
+  }
+};
+
+TEST_F(SglangCommandTest, FormsOfAFlag) {
+  EXPECT_EQ(Read("--model-path m --tp-size 8 --mem-fraction-static=0.85"),
+            "m | --tp-size 8 | --mem-fraction-static 0.85");
+  EXPECT_EQ(Read("--model m --chunked-prefill-size -1"), "m | --chunked-prefill-size -1");
+  EXPECT_EQ(Read("--model=m --tensor-parallel-size 4 --pipeline-parallel-size=2 --ep 4"),
+            "m | --tp-size 4 | --pp-size 2 | --ep-size 4");
+  EXPECT_EQ(Read("--cuda-graph-bs 1 2 4 --enable-metrics --cuda-graph-bs-prefill 64 128"),
+            " | --cuda-graph-bs 1 2 4 | --enable-metrics true | --cuda-graph-bs-prefill 64 128");
+  EXPECT_EQ(Read("--no-dcp-replicate-q-proj --model-checksum --port 1"),
+            " | --dcp-replicate-q-proj false | --model-checksum  | --port 1");
+  EXPECT_EQ(Read("--tp-size 2 --nccl-init-addr a:1 --tp-size 4"),
+            " | --tp-size 4 | --dist-init-addr a:1");
+  EXPECT_EQ(Read(R"(--model-loader-extra-config {"a":1})"),
+            R"( | --model-loader-extra-config {"a":1})");
+}
+
+TEST_F(SglangCommandTest, AbbreviationsAreThoseOfTheVersion) {
+  EXPECT_EQ(Read("--tp 8 --dp=2"), " | --tp-size 8 (--tp) | --dp-size 2 (--dp)");
+  EXPECT_EQ(Read("--tensor-parallel 8"), " | --tp-size 8 (--tensor-parallel)");
+  EXPECT_EQ(Read("--pp 2"),
+            "error: --pp: SGLang refuses it: ambiguous option: --pp could match "
+            "--pp-async-batch-depth, --pp-max-micro-batch-size, --pp-size; write the name out");
+  EXPECT_EQ(Read("--pp=2", "0.5.9").substr(0, 42), "error: --pp: SGLang refuses it: ambiguous ");
+  EXPECT_EQ(Read("--pp 2", "0.5.1"), " | --pp-size 2 (--pp)");
+  // What is a name is no abbreviation of another one.
+  EXPECT_EQ(Read("--ep 2 --model m --cuda-graph-max-bs 8"),
+            "m | --ep-size 2 | --cuda-graph-max-bs 8");
+  EXPECT_EQ(Read("--speculative 1"),
+            "error: --speculative: SGLang refuses it: ambiguous option: --speculative could match "
+            "--speculative-accept-threshold-acc, --speculative-accept-threshold-single, "
+            "--speculative-adaptive, --speculative-adaptive-config, --speculative-algorithm, "
+            "--speculative-attention-mode, …; write the name out");
+}
+
+TEST_F(SglangCommandTest, WhatSglangRefuses) {
+  EXPECT_EQ(Read("m --tp-size 8"),
+            "error: m: belongs to no flag; quote values with blanks; the model is --model-path "
+            "MODEL");
+  EXPECT_EQ(Read("--model m n"), "error: n: belongs to no flag; quote values with blanks");
+  EXPECT_EQ(Read("--tp_size 8"),
+            "error: --tp_size: is no flag of SGLang known here; did you mean --tp-size, "
+            "--dp-size or --ep-size?");
+  EXPECT_EQ(Read("--max-model-len 1"),
+            "error: --max-model-len: is no flag of SGLang; --context-length");
+  EXPECT_EQ(Read("-tp 8"), "error: -tp: is no flag of SGLang; --tp-size");
+  EXPECT_EQ(Read("--no-enable-prefix-caching"),
+            "error: --no-enable-prefix-caching: is no flag of SGLang; --disable-radix-cache");
+  EXPECT_EQ(Read("-O3").substr(0, 42), "error: -O3: is no flag of SGLang known her");
+  EXPECT_EQ(Read("--no-enable-metrics").substr(0, 56),
+            "error: --no-enable-metrics: is no flag of SGLang known h");
+  EXPECT_EQ(Read("--cuda-graph-config.decode.max_bs 8"),
+            "error: --cuda-graph-config.decode.max_bs: has no fields; give its value behind "
+            "--cuda-graph-config");
+  EXPECT_EQ(Read("--enable-dp-attention true"),
+            "error: true: belongs to no flag; quote values with blanks; the model is --model-path "
+            "MODEL");
+  EXPECT_EQ(Read("--model-path"), "error: --model-path: expected a value, found nothing");
 }
 
 }  // namespace

@@ -53,6 +53,69 @@ TEST(FlagTableTest, Abbreviations) {
   EXPECT_THAT(Table().Completions("--compilation-config.", ""), SizeIs(0));
 }
 
+const FlagTable& Sglang() {
+  static const FlagTable table = *FlagTable::Load(ConfigStore::BuiltIn(), "sglang");
+  return table;
+}
+
+TEST(FlagTableTest, FlagsOfSglang) {
+  EXPECT_EQ(Sglang().dialect().name, "SGLang");
+  EXPECT_EQ(Sglang().Find("--tensor-parallel-size"), Sglang().Find("--tp-size"));
+  EXPECT_EQ(Sglang().Find("--ep"), Sglang().Find("--ep-size"));
+  EXPECT_EQ(Sglang().Find("--cuda-graph-bs-decode")->takes, FlagTakes::kMany);
+  EXPECT_EQ(Sglang().Find("--enable-dp-attention")->takes, FlagTakes::kOn);
+  EXPECT_EQ(Sglang().Find("--dcp-replicate-q-proj")->takes, FlagTakes::kSwitch);
+  EXPECT_EQ(Sglang().Find("--node-rank")->effect, FlagEffect::kPlace);
+  EXPECT_EQ(Sglang().Find("--admin-api-key")->effect, FlagEffect::kSecret);
+  EXPECT_EQ(Sglang().Find("--limit-mm-data-per-request")->effect, FlagEffect::kVision);
+  EXPECT_EQ(Sglang().Find("--enable-lora")->option, "-");
+  EXPECT_EQ(Sglang().Find("--enable-ep-moe")->until, "0.5.1");
+  EXPECT_EQ(Sglang().Find("--cuda-graph-max-bs")->note, "--cuda-graph-max-bs-decode");
+  EXPECT_EQ(Sglang().Find("--gated-launch-port")->since, "0.5.20");
+  EXPECT_THAT(Sglang().Find("--lora-backend")->harmless, ElementsAre("csgmv"));
+  EXPECT_THAT(Sglang().Names(), SizeIs(::testing::Gt(530U)));
+  EXPECT_EQ(Sglang().EffectOfVariable("SGLANG_SYMM_MEM_PREALLOC_GB_SIZE"), FlagEffect::kSetting);
+  EXPECT_EQ(Sglang().EffectOfVariable("SGLANG_HOST_IP"), FlagEffect::kNone);
+  EXPECT_EQ(Sglang().EffectOfVariable("SGLANG_USE_AITER"), FlagEffect::kMemory);
+  EXPECT_EQ(Sglang().EffectOfVariable("NCCL_CUMEM_ENABLE"), FlagEffect::kMemory);
+  EXPECT_EQ(Sglang().EffectOfVariable("VLLM_FUSED_MOE_CHUNK_SIZE"), FlagEffect::kNone);
+}
+
+// A name that SGLang's parser takes for an abbreviation is not refused.
+TEST(FlagTableTest, WhatIsNoFlagAbbreviatesNone) {
+  for (const auto& [name, row] : Sglang().rows()) {
+    if (row.exists()) continue;
+    EXPECT_THAT(Sglang().Completions(name, ""), Not(SizeIs(1))) << name;
+  }
+}
+
+TEST(FlagTableTest, NamesAreThoseOfOneFlag) {
+  for (const FlagTable* const table : {&Table(), &Sglang()}) {
+    for (const auto& [name, row] : table->rows()) {
+      EXPECT_EQ(table->Find(name), &row) << name;
+      for (const std::string& alias : row.aliases) EXPECT_EQ(table->Find(alias), &row) << alias;
+    }
+  }
+}
+
+TEST(FlagTableTest, WhichVersionsHaveAFlag) {
+  const FlagRow& removed = *Sglang().Find("--enable-ep-moe");
+  EXPECT_TRUE(HasFlag("0.5.1", removed));
+  EXPECT_FALSE(HasFlag("0.5.2", removed));
+  EXPECT_FALSE(HasFlag("", removed));
+  const FlagRow& later = *Sglang().Find("--dcp-size");
+  EXPECT_FALSE(HasFlag("0.5.14", later));
+  EXPECT_TRUE(HasFlag("0.5.15", later));
+  EXPECT_TRUE(HasFlag("", later));
+  EXPECT_FALSE(HasFlag("0.5.15", *Sglang().Find("--max-model-len")));
+}
+
+TEST(FlagTableTest, OtherEnginesHaveNone) {
+  const auto table = FlagTable::Load(ConfigStore::BuiltIn(), "tgi");
+  ASSERT_FALSE(table.has_value());
+  EXPECT_EQ(table.error().ToString(), "--engine tgi: its flags are not known here");
+}
+
 TEST(FlagTableTest, Variables) {
   EXPECT_EQ(Table().EffectOfVariable("VLLM_FUSED_MOE_CHUNK_SIZE"), FlagEffect::kMemory);
   EXPECT_EQ(Table().EffectOfVariable("VLLM_USE_FLASHINFER_MOE_FP8"), FlagEffect::kMemory);

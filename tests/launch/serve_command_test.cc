@@ -45,18 +45,54 @@ TEST(ServeCommandTest, Docker) {
   EXPECT_EQ(Found("docker run registry/x/vllm-openai@sha256:00 m"), "m ");
 }
 
+// "engine image tag" of the command found.
+std::string Program(std::string_view text) {
+  const auto command = FindServeCommand(text);
+  if (!command) return "error: " + command.error().ToString();
+  return command->engine + " " + command->image + " " + command->image_tag;
+}
+
+TEST(ServeCommandTest, Sglang) {
+  EXPECT_EQ(Found("A=1 python3 -m sglang.launch_server --model-path m --tp-size 8"),
+            "A=1; --model-path m --tp-size 8 ");
+  EXPECT_EQ(Found("/venv/bin/sglang serve m --tp-size 8"), "m --tp-size 8 ");
+  EXPECT_TRUE(FindServeCommand("sglang serve m")->model_first);
+  EXPECT_FALSE(FindServeCommand("python -m sglang.launch_server m")->model_first);
+  EXPECT_EQ(Found("docker run -e A=1 lmsysorg/sglang:v0.5.17 bash -c 'B=2 python3 -m "
+                  "sglang.launch_server --model-path m'"),
+            "A=1; B=2; --model-path m ");
+  EXPECT_EQ(Found("docker run lmsysorg/sglang:latest --model-path m").substr(0, 6), "error:");
+}
+
+TEST(ServeCommandTest, TheEngineAndItsImage) {
+  EXPECT_EQ(Program("vllm serve m"), "vllm  ");
+  EXPECT_EQ(Program("docker run vllm/vllm-openai:v0.31.0 m"), "vllm vllm-openai v0.31.0");
+  EXPECT_EQ(Program("docker run vllm/vllm-openai-rocm@sha256:00 m"), "vllm vllm-openai-rocm ");
+  const std::string rest = " python3 -m sglang.launch_server --model-path m";
+  EXPECT_EQ(Program(rest), "sglang  ");
+  EXPECT_EQ(Program("docker run -v /data/sglang:ro lmsysorg/sglang:v0.5.17-cu130" + rest),
+            "sglang sglang v0.5.17-cu130");
+  EXPECT_EQ(
+      Program("docker run here.io:5000/lmsysorg/sglang:v0.5.17@sha256:00 bash -c '" + rest + "'"),
+      "sglang sglang v0.5.17");
+  EXPECT_EQ(Program("docker run lmsysorg/sglang:dev sglang serve m"), "sglang sglang dev");
+}
+
 TEST(ServeCommandTest, WhatIsNoCommandIsRefused) {
   const std::string none =
-      "error: command: expected `vllm serve MODEL …`, found no such command; `python -m "
-      "vllm.entrypoints.openai.api_server` and images named vllm-openai are understood as well";
+      "error: command: expected `vllm serve MODEL …` or `python3 -m sglang.launch_server …`, found "
+      "no such command; `python -m vllm.entrypoints.openai.api_server`, `sglang serve` and images "
+      "named vllm-openai are understood as well";
   EXPECT_EQ(Found(""), none);
   EXPECT_EQ(Found("# vllm serve m"), none);
   EXPECT_EQ(Found("export A=1"), none);
   EXPECT_EQ(Found("vllm bench serve m"),
-            "error: command: expected `vllm serve`, found vllm; give the command that serves, and "
+            "error: command: expected `vllm serve` or `sglang.launch_server`, found vllm; give the "
+            "command that serves, and "
             "assignments before it");
   EXPECT_EQ(Found("pip install vllm; vllm serve m"),
-            "error: command: expected `vllm serve`, found pip; give the command that serves, and "
+            "error: command: expected `vllm serve` or `sglang.launch_server`, found pip; give the "
+            "command that serves, and "
             "assignments before it");
   EXPECT_EQ(Found("vllm serve m\nvllm serve n"),
             "error: command: expected one command that serves, found two");
@@ -64,7 +100,8 @@ TEST(ServeCommandTest, WhatIsNoCommandIsRefused) {
             "error: command: holds a shell's '>' outside quotes; leave redirections out, and quote "
             "placeholders");
   EXPECT_EQ(Found("bash -c \"bash -c 'bash -c x'\""),
-            "error: command: expected `vllm serve`, found bash; give the command that serves, and "
+            "error: command: expected `vllm serve` or `sglang.launch_server`, found bash; give the "
+            "command that serves, and "
             "assignments before it");
 }
 
