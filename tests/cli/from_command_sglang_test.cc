@@ -218,6 +218,12 @@ TEST(FromSglangCommandTest, OptionsOfTheOtherEngineReadNothing) {
     EXPECT_EQ(words, !option->is_flag()) << name;
   }
   EXPECT_GT(read, 60);
+  const FlagTable vllm = *FlagTable::Load(ConfigStore::BuiltIn(), "vllm");
+  for (const auto& [name, row] : vllm.rows()) {
+    const OptionSet::Known* const option = readers.set().Find(name.substr(2));
+    if (!row.exists() || option == nullptr) continue;
+    EXPECT_NE(option->option->get_group(), "SGLang's own settings") << name;
+  }
   const Applied applied = Apply(kStart + std::string("--enable-lora --max-lora-rank 64 "
                                                      "--enable-eplb --disable-custom-all-reduce"));
   EXPECT_EQ(applied.error, "");
