@@ -239,8 +239,15 @@ void AddScheduling(OptionSet* o, Deployment* d) {
           });
   o->Value("--cpu-offload-gb", "GIB", "Weights moved to host memory, GiB a card",
            ReadDecimal([s, g](double value) { s->cpu_offload_gb = g->cpu_offload_gb = value; }));
-  o->Count("--offload-group-size", "Prefetch offload: of every so many layers", 0,
-           [s, g](int64_t n) { s->offload_group_size = g->offload_group_size = n; });
+  o->Value("--offload-group-size", "N", "Prefetch offload: of every so many layers",
+           [s, g](const std::string& text) -> Status {
+             int64_t size = 0;  // SGLang writes "off" as -1
+             if (text != "-1") {
+               SHARDPLAN_ASSIGN_OR_RETURN(size, ParseCount(text, 0));
+             }
+             s->offload_group_size = g->offload_group_size = size;
+             return {};
+           });
   o->Count("--offload-num-in-group", "the last so many move to host memory (default: 1)", 0,
            [s, g](int64_t n) { s->offload_num_in_group = g->offload_num_in_group = n; });
   o->Count("--offload-prefetch-step", "and so many are copied ahead (default: 1)", 0,

@@ -6,12 +6,12 @@
 #include <map>
 #include <optional>
 
-#include "engine/command_findings.h"
 #include "engine/vllm/arguments.h"
 #include "engine/vllm/kv_cache.h"
 #include "engine/vllm/refusals.h"
 #include "plan/calibrate.h"
 #include "plan/classes.h"
+#include "plan/launch_flags.h"
 #include "plan/notes.h"
 #include "plan/request.h"
 #include "plan/stage.h"
@@ -341,21 +341,6 @@ void FillHeader(const Environment& env, const Prepared& p, Plan* plan) {
   plan->findings.insert(plan->findings.end(), p.findings.begin(), p.findings.end());
 }
 
-// Flags that the version does not know, beyond those of a command that was read: these are told
-// already.
-void CheckLaunchFlags(const Environment& env, const Prepared& p, Plan* plan) {
-  if (!env.flags || plan->launch.empty()) return;
-  const std::string& asked = p.deployment.engine_version;
-  const std::string& version = asked.empty() ? env.profile.version : asked;
-  std::vector<std::string> argv = plan->launch.front().argv;
-  for (const GivenFlag& flag : p.deployment.settings.command_flags) {
-    std::erase(argv, flag.name);
-  }
-  for (Finding& finding : CheckLaunch(*env.flags, version, argv)) {
-    plan->findings.push_back(std::move(finding));
-  }
-}
-
 }  // namespace
 
 Result<Plan> Assemble(const Environment& env, const Deployment& deployment, bool brief) {
@@ -411,7 +396,11 @@ Result<Plan> Assemble(const Environment& env, const Deployment& deployment, bool
     plan.host = PlanHost(p.placement, plan.ranks);
     plan.files = PlanFiles(p.placement, LoadsOf(p), model, plan.ranks);
     plan.launch = PlanLaunch(p, model);
-    CheckLaunchFlags(env, p, &plan);
+    const std::string& asked = deployment.engine_version;
+    if (env.flags) {
+      CheckLaunchFlags(*env.flags, asked.empty() ? env.profile.version : asked, deployment.settings,
+                       &plan);
+    }
   }
   SortFindings(plan.findings);
   return plan;

@@ -9,6 +9,7 @@
 #include "engine/sglang/host_cache.h"
 #include "engine/sglang/parallel.h"
 #include "engine/sglang/startup_log.h"
+#include "plan/launch_flags.h"
 #include "plan/request.h"
 #include "plan/search.h"
 #include "plan/sglang/notes.h"
@@ -356,6 +357,7 @@ Result<Plan> AssembleSglang(const SglangEnvironment& env, const Deployment& depl
                             p.draft && p.draft->model && p.draft->model->in_checkpoint},
                            model, plan.ranks);
     plan.launch = MakeLaunch(p, model);
+    CheckLaunchFlags(*env.flags, VersionOf(env, deployment), deployment.settings, &plan);
   }
   SortFindings(plan.findings);
   return plan;

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/command_findings.h"
 #include "engine/sglang/cell.h"
 #include "engine/sglang/offload.h"
 #include "engine/sglang/parallel.h"
@@ -210,6 +211,10 @@ void ListDefaults(const SglangPrepared& p, const sglang::KvFormat& format,
 
 }  // namespace
 
+const std::string& VersionOf(const SglangEnvironment& env, const Deployment& deployment) {
+  return deployment.engine_version.empty() ? env.profile.version : deployment.engine_version;
+}
+
 Result<SglangEnvironment> MakeSglangEnvironment(const Model& model, const Catalog& catalog,
                                                 const ConfigStore& store,
                                                 const Deployment& deployment) {
@@ -220,6 +225,15 @@ Result<SglangEnvironment> MakeSglangEnvironment(const Model& model, const Catalo
   SHARDPLAN_ASSIGN_OR_RETURN(env.profile,
                              sglang::LoadProfile(store, deployment.engine_version, &env.findings));
   CheckModelVersion(env, &env.findings);
+  SHARDPLAN_ASSIGN_OR_RETURN(FlagTable table, FlagTable::Load(store, "sglang"));
+  env.flags = std::make_shared<const FlagTable>(std::move(table));
+  const EngineSettings& settings = deployment.settings;
+  if (!settings.command_flags.empty() || !settings.env.empty()) {
+    for (Finding& finding :
+         CheckCommand(*env.flags, VersionOf(env, deployment), model.arch, settings)) {
+      env.findings.push_back(std::move(finding));
+    }
+  }
   const std::string& draft = deployment.sglang.speculative_draft_model_path;
   // Where its bytes are given, nothing of it has to be here.
   if (!draft.empty() && !(deployment.sglang.draft_weights && !Exists(draft))) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/flag_table.h"
 #include "engine/sglang/context.h"
 #include "engine/sglang/defaults.h"
 #include "engine/vllm/draft.h"
@@ -23,7 +24,11 @@ struct SglangEnvironment {
   sglang::Profile profile;
   std::vector<Finding> findings;             // of choosing the profile
   std::shared_ptr<const Model> draft_model;  // that speculation names; null: none
+  std::shared_ptr<const FlagTable> flags;    // of all versions
 };
+
+// As asked for, or of the profile.
+const std::string& VersionOf(const SglangEnvironment& environment, const Deployment& deployment);
 
 Result<SglangEnvironment> MakeSglangEnvironment(const Model& model, const Catalog& catalog,
                                                 const ConfigStore& store,
