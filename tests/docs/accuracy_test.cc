@@ -1,5 +1,4 @@
 // docs/accuracy.md: it says what the program prints, and the predictions are as close as promised.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,15 +9,13 @@
 #include "support/temp_dir.h"
 #include "tools/accuracy/cache_rows.h"
 #include "tools/accuracy/comparison.h"
+#include "tools/accuracy/sglang_rows.h"
 
 namespace shardplan {
 namespace {
 
-using accuracy::Case;
 using accuracy::Comparison;
-using testing::HasSubstr;
 using testing_support::ReadText;
-using testing_support::TempDir;
 
 const std::vector<Comparison>& Rows() {
   static const std::vector<Comparison> rows = [] {
@@ -48,8 +45,22 @@ const accuracy::CacheRows& Caches() {
   return rows;
 }
 
+const accuracy::SglangRows& Sglang() {
+  static const accuracy::SglangRows rows = [] {
+    const std::string data = SHARDPLAN_TEST_DATA;
+    const auto cases = accuracy::ReadCases(data);
+    const auto store = ConfigStore::WithOverrides(data + "/cases");
+    if (!cases || !store) return accuracy::SglangRows();
+    const auto compared = accuracy::CompareSglang(*cases, *store);
+    EXPECT_TRUE(compared.has_value()) << (compared ? "" : compared.error().ToString());
+    return compared ? *compared : accuracy::SglangRows();
+  }();
+  return rows;
+}
+
 TEST(Accuracy, TheDocumentIsWhatTheProgramPrints) {
-  EXPECT_EQ(accuracy::Render(Rows()) + accuracy::RenderCaches(Caches()),
+  EXPECT_EQ(accuracy::Render(Rows()) + accuracy::RenderCaches(Caches()) +
+                accuracy::RenderSglang(Sglang()),
             ReadText(std::string(SHARDPLAN_SOURCE) + "/docs/accuracy.md"))
       << "run build/default/bin/accuracy > docs/accuracy.md";
 }
@@ -100,12 +111,82 @@ TEST(Accuracy, WeightsAreAsCloseAsPromised) {
   }
 }
 
-// Nothing else may fall out of the comparison unseen.
-TEST(Accuracy, OnlyTheseAreNotModelledYet) {
-  for (const Comparison& row : Rows()) {
-    if (row.modelled()) continue;
-    EXPECT_THAT(row.not_modelled, testing::StrEq("only vllm is modelled")) << row.log.id;
+// No row may fall out of the comparison unseen.
+TEST(Accuracy, EveryRowIsModelled) {
+  for (const Comparison& row : Rows()) EXPECT_EQ(row.not_modelled, "") << row.log.id;
+  for (const auto& row : Sglang().from_pool) EXPECT_EQ(row.not_modelled, "") << row.log.id;
+  for (const auto& row : Sglang().from_flags) EXPECT_EQ(row.not_modelled, "") << row.log.id;
+  for (const auto& row : Sglang().starts) EXPECT_EQ(row.not_modelled, "") << row.log.id;
+  for (const auto& row : Sglang().unexplained) EXPECT_EQ(row.start.not_modelled, "");
+}
+
+// A printed pool leaves nothing to guess; the fraction's tokens are promised nothing but a range.
+TEST(Accuracy, SglangIsAsCloseAsPromised) {
+  const accuracy::SglangSummary s = accuracy::Summarize(Sglang());
+  EXPECT_EQ(s.from_pool, 4U);
+  EXPECT_EQ(s.from_flags, 3U);
+  EXPECT_EQ(s.starts, 3U);
+  for (const accuracy::SglangTokens& row : Sglang().from_pool) {
+    EXPECT_LE(std::abs(row.error()), 0.002) << row.log.id;
+    EXPECT_TRUE(row.in_range()) << row.log.id;
   }
+  for (const accuracy::SglangTokens& row : Sglang().from_flags) {
+    EXPECT_TRUE(row.in_range() || !row.log.reason.empty()) << row.log.id;
+  }
+  for (const accuracy::VerdictRow& row : Sglang().starts) EXPECT_TRUE(row.holds()) << row.log.id;
+  size_t weights = 0;
+  for (const Comparison& row : Rows()) {
+    if (row.log.deployment.engine != "sglang") continue;
+    ++weights;
+    EXPECT_LE(std::abs(row.error()), 0.02) << row.log.id;
+  }
+  EXPECT_EQ(weights, 1U);
+}
+
+// One row, by name, and it says why: the list is no place to hide what misses.
+TEST(Accuracy, OneStartOfSglangIsUnexplained) {
+  ASSERT_EQ(Sglang().unexplained.size(), 1U);
+  const accuracy::UnexplainedStart& row = Sglang().unexplained[0];
+  EXPECT_EQ(row.start.log.id, "inferencex2128-dsv4pro-8h200-tp8-fail");
+  EXPECT_NEAR(row.error(), -0.184, 0.001);
+  EXPECT_FALSE(row.start.log.reason.empty());
+}
+
+TEST(Accuracy, SglangTokensAreWholePagesOfThePool) {
+  KvPlan kv;
+  kv.block_tokens = 64;
+  kv.bytes_per_block_by_stage = {Bytes(640)};
+  EXPECT_EQ(accuracy::TokensOfPool(Bytes(640 * 3), kv), 192);
+  EXPECT_EQ(accuracy::TokensOfPool(Bytes(640 * 3 - 1), kv), 128);
+  EXPECT_EQ(accuracy::TokensOfPool(Bytes(639), kv), 0);
+}
+
+TEST(Accuracy, SglangSummaryCountsWhatMisses) {
+  accuracy::SglangTokens near;
+  near.log.kv_tokens = 100'000;
+  near.low = 99'700;
+  near.central = 99'801;
+  near.high = 99'900;
+  EXPECT_TRUE(near.close());
+  EXPECT_FALSE(near.in_range());
+  accuracy::SglangTokens far = near;
+  far.central = 99'799;
+  EXPECT_FALSE(far.close());
+  accuracy::SglangTokens unknown = near;
+  unknown.not_modelled = "a family";
+  EXPECT_FALSE(unknown.close());
+  accuracy::VerdictRow refused;
+  refused.log.result = "refused";
+  refused.verdict = Verdict::kFits;
+  const accuracy::SglangSummary s =
+      accuracy::Summarize(accuracy::SglangRows{{near, far, unknown}, {near}, {refused}, {}});
+  EXPECT_EQ(s.from_pool, 3U);
+  EXPECT_EQ(s.from_pool_close, 1U);
+  EXPECT_EQ(s.from_pool_in_range, 0U);
+  EXPECT_NEAR(s.largest_from_pool, 0.00201, 1e-9);
+  EXPECT_EQ(s.from_flags_in_range, 0U);
+  EXPECT_EQ(s.starts, 1U);
+  EXPECT_EQ(s.starts_hold, 0U);
 }
 
 Comparison Row(double predicted_gib, double observed_gib) {
@@ -126,20 +207,6 @@ TEST(Accuracy, SummaryCountsErrorsWithoutTheirSign) {
   EXPECT_NEAR(s.largest, 0.03, 1e-9);
   EXPECT_EQ(s.within_half_percent, 1U);
   EXPECT_EQ(accuracy::Summarize({unknown}).modelled, 0U);
-}
-
-TEST(Accuracy, AFlagThatNobodyKnowsIsNotDropped) {
-  TempDir dir;
-  dir.Write("configs/x.json", "{}");
-  dir.Write(
-      "cases/observed.jsonl",
-      R"({"id":"x","model":"m","source":null,"engine":"vllm","version":"0.31.0",)"
-      R"("gpu":"h100-80-sxm","nodes":1,"tp":1,"pp":1,"dp":1,"ep":false,)"
-      R"("flags":{"speed":1},"config":"configs/x.json","set":{},"use":["weights"],"weights_gib":[1]})"
-      "\n");
-  const auto cases = accuracy::ReadCases(dir.path());
-  ASSERT_FALSE(cases.has_value());
-  EXPECT_THAT(cases.error().ToString(), HasSubstr("unknown flag speed"));
 }
 
 }  // namespace

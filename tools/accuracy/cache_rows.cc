@@ -113,7 +113,9 @@ void AddBudget(const Case& c, const Result<Plan>& plan, const Catalog& catalog,
   }
 }
 
-void AddVerdict(const Case& c, const Result<Plan>& plan, CacheRows* rows) {
+}  // namespace
+
+VerdictRow CompareStart(const Case& c, const Result<Plan>& plan) {
   VerdictRow row;
   row.log = c;
   if (!plan) {
@@ -124,10 +126,8 @@ void AddVerdict(const Case& c, const Result<Plan>& plan, CacheRows* rows) {
     row.high = plan->verdict_high;
     row.why = FirstError(*plan);
   }
-  rows->verdicts.push_back(std::move(row));
+  return row;
 }
-
-}  // namespace
 
 double BudgetRow::error_gib() const { return InGiB(predicted.central).value() - printed_gib; }
 
@@ -154,7 +154,7 @@ Result<CacheRows> CompareCaches(const std::vector<Case>& cases, const ConfigStor
     if (!c.compares_budget && c.result.empty()) continue;
     const Result<Plan> plan = PlanCase(c, c.deployment, catalog, store);
     if (c.compares_budget) AddBudget(c, plan, catalog, store, &rows);
-    if (!c.result.empty()) AddVerdict(c, plan, &rows);
+    if (!c.result.empty()) rows.verdicts.push_back(CompareStart(c, plan));
   }
   return rows;
 }

@@ -58,6 +58,9 @@ struct VerdictRow {
   }
 };
 
+// Of a plan from the flags alone, or of the reason why there is none.
+VerdictRow CompareStart(const Case& c, const Result<Plan>& plan);
+
 struct CacheRows {
   std::vector<TokensRow> tokens;
   std::vector<BudgetRow> budgets;

@@ -24,8 +24,8 @@ Result<json> ReadJson(const std::string& path) {
   return value;
 }
 
-// Knobs by the names of their flags.
-Status ReadFlags(const json& flags, const std::string& id, EngineSettings* s) {
+// vLLM's knobs by the names of their flags.
+Status ReadVllmFlags(const json& flags, const std::string& id, EngineSettings* s) {
   for (const auto& [name, value] : flags.items()) {
     if (name == "max_model_len") {
       s->max_model_len = value.get<int64_t>();
@@ -70,9 +70,53 @@ Status ReadFlags(const json& flags, const std::string& id, EngineSettings* s) {
   return {};
 }
 
+// SGLang's. What means the same in both engines goes to both, as from the command line.
+Status ReadSglangFlags(const json& flags, const std::string& id, Deployment* d) {
+  SglangSettings* const g = &d->sglang;
+  EngineSettings* const s = &d->settings;
+  for (const auto& [name, value] : flags.items()) {
+    if (name == "mem_fraction_static") {
+      g->mem_fraction_static = value.get<double>();
+    } else if (name == "context_length") {
+      g->context_length = s->max_model_len = value.get<int64_t>();
+    } else if (name == "chunked_prefill_size") {
+      g->chunked_prefill_size = s->max_num_batched_tokens = value.get<int64_t>();
+    } else if (name == "max_prefill_tokens") {
+      g->max_prefill_tokens = value.get<int64_t>();
+    } else if (name == "max_running_requests") {
+      g->max_running_requests = s->max_num_seqs = value.get<int64_t>();
+    } else if (name == "ep_size") {
+      g->ep_size = value.get<int64_t>();
+    } else if (name == "enable_dp_attention") {
+      g->enable_dp_attention = value.get<bool>();
+    } else if (name == "disable_radix_cache") {
+      g->disable_radix_cache = value.get<bool>();
+      s->enable_prefix_caching = !g->disable_radix_cache;
+    } else if (name == "attention_backend") {
+      s->attention_backend = g->attention_backend = value.get<std::string>();
+    } else if (name == "moe_runner_backend") {
+      g->moe_runner_backend = value.get<std::string>();
+    } else {
+      return Fail(ErrorCode::kInvalidInput, id, "unknown flag " + name);
+    }
+  }
+  return {};
+}
+
 std::string TextOrEmpty(const json& row, const char* key) {
   const auto it = row.find(key);
   return it == row.end() || it->is_null() ? "" : it->get<std::string>();
+}
+
+// What SGLang prints of its pool: K and V in GiB, or both in one figure, of one rank.
+Status ReadPool(const json& row, bool compares_tokens, Case* c) {
+  // Tokens without the pool are compared with those of the flags alone.
+  if (row.contains("kv_tokens")) c->kv_tokens = row["kv_tokens"].get<int64_t>();
+  if (!compares_tokens) return {};
+  if (!c->kv_tokens) return Fail(ErrorCode::kInvalidInput, c->id, "expected kv_tokens");
+  c->pool_gib = row.at("pool_gib").get<std::vector<double>>();
+  if (!c->pool_gib.empty() && c->pool_gib.size() <= 2 && c->deployment.sizes.pp == 1) return {};
+  return Fail(ErrorCode::kInvalidInput, c->id, "expected one or two pool_gib of one stage");
 }
 
 // The printed figures, and what each is good for.
@@ -87,11 +131,23 @@ Status ReadFigures(const json& row, Case* c) {
     return Fail(ErrorCode::kInvalidInput, c->id,
                 fmt::format("expected one {} a pipeline stage", key));
   };
-  if (use("weights")) SHARDPLAN_RETURN_IF_ERROR(stages("weights_gib", &c->weights_gib));
-  c->compares_budget = use("budget");
-  if (use("budget") || use("kv_tokens")) SHARDPLAN_RETURN_IF_ERROR(stages("kv_gib", &c->kv_gib));
-  if (use("kv_tokens")) c->kv_tokens = row.at("kv_tokens").get<int64_t>();
-  if (use("verdict") == c->result.empty()) {
+  const bool sglang = c->deployment.engine == "sglang";
+  c->unexplained = use("unexplained");
+  if (c->unexplained && (!sglang || uses.size() > 1 || c->reason.empty())) {
+    return Fail(ErrorCode::kInvalidInput, c->id,
+                "expected nothing else beside unexplained, a reason, and sglang");
+  }
+  if (use("weights") || c->unexplained) {
+    SHARDPLAN_RETURN_IF_ERROR(stages("weights_gib", &c->weights_gib));
+  }
+  if (sglang) {
+    SHARDPLAN_RETURN_IF_ERROR(ReadPool(row, use("kv_tokens"), c));
+  } else {
+    c->compares_budget = use("budget");
+    if (use("budget") || use("kv_tokens")) SHARDPLAN_RETURN_IF_ERROR(stages("kv_gib", &c->kv_gib));
+    if (use("kv_tokens")) c->kv_tokens = row.at("kv_tokens").get<int64_t>();
+  }
+  if ((use("verdict") || c->unexplained) == c->result.empty()) {
     return Fail(ErrorCode::kInvalidInput, c->id, "expected a result where use has verdict");
   }
   return {};
@@ -117,7 +173,9 @@ Result<Case> ReadCase(const json& row, const std::string& data) {
   d.sizes.pp = row.at("pp").get<int64_t>();
   d.sizes.dp = row.at("dp").get<int64_t>();
   d.sizes.expert_parallel = row.at("ep").get<bool>();
-  SHARDPLAN_RETURN_IF_ERROR(ReadFlags(row.at("flags"), c.id, &d.settings));
+  SHARDPLAN_RETURN_IF_ERROR(d.engine == "sglang"
+                                ? ReadSglangFlags(row.at("flags"), c.id, &d)
+                                : ReadVllmFlags(row.at("flags"), c.id, &d.settings));
   if (row.contains("assume")) {
     for (const json& text : row.at("assume")) {
       SHARDPLAN_RETURN_IF_ERROR(ParseAssumption(text.get<std::string>(), &c.assumptions));

@@ -25,11 +25,13 @@ struct Case {
   // What the log printed; a figure that is not there was not printed, or belongs to another start.
   std::vector<double> weights_gib;  // one a pipeline stage
   std::vector<double> kv_gib;       // "Available KV cache memory", one a pipeline stage
+  std::vector<double> pool_gib;     // SGLang's "KV Cache is allocated": K and V, or both in one
   std::optional<int64_t> kv_tokens;
   std::string result;      // "started", "refused", "oom"; empty: not told
   std::string stopped_at;  // where it stopped: "kv", "sampler_warmup", …
 
   bool compares_budget = false;  // kv_gib against what the flags alone predict
+  bool unexplained = false;      // weights and result are shown and not judged
   std::string reason;            // why it is further off than others; may be empty
   std::string note;
 };

@@ -24,7 +24,7 @@ Result<std::vector<Comparison>> Compare(const std::vector<Case>& cases, const Co
   SHARDPLAN_ASSIGN_OR_RETURN(const Catalog catalog, Catalog::Load(store));
   std::vector<Comparison> rows;
   for (const Case& c : cases) {
-    if (c.weights_gib.empty()) continue;
+    if (c.weights_gib.empty() || c.unexplained) continue;
     const Result<Plan> plan = PlanCase(c, c.deployment, catalog, store);
     if (!plan && plan.error().code != ErrorCode::kUnsupported) {
       return tl::unexpected(plan.error());

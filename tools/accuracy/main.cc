@@ -3,6 +3,7 @@
 
 #include "tools/accuracy/cache_rows.h"
 #include "tools/accuracy/comparison.h"
+#include "tools/accuracy/sglang_rows.h"
 
 int main() {
   using shardplan::ConfigStore;
@@ -20,7 +21,10 @@ int main() {
   if (!rows) return fail(rows.error());
   const auto caches = accuracy::CompareCaches(*cases, *store);
   if (!caches) return fail(caches.error());
+  const auto sglang = accuracy::CompareSglang(*cases, *store);
+  if (!sglang) return fail(sglang.error());
   std::fputs(accuracy::Render(*rows).c_str(), stdout);
   std::fputs(accuracy::RenderCaches(*caches).c_str(), stdout);
+  std::fputs(accuracy::RenderSglang(*sglang).c_str(), stdout);
   return 0;
 }

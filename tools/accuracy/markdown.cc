@@ -3,6 +3,21 @@
 #include <fmt/format.h>
 
 namespace shardplan::accuracy {
+namespace {
+
+std::string Word(Verdict verdict) {
+  return verdict == Verdict::kFits      ? "fits"
+         : verdict == Verdict::kIllegal ? "illegal"
+                                        : "does not fit";
+}
+
+// SGLang has an expert-parallel size of its own; without one it is the whole TP group.
+int64_t ExpertRanks(const Deployment& d) {
+  if (d.engine != "sglang") return d.sizes.ep();
+  return d.sglang.ep_size > 1 ? d.sglang.ep_size : d.sizes.tp;
+}
+
+}  // namespace
 
 std::string MarkdownTable::Render() const {
   std::string out;
@@ -31,7 +46,7 @@ std::string LayoutOf(const Case& c, int64_t stage) {
   std::string text = fmt::format("TP{}", s.tp);
   if (s.pp > 1) text += fmt::format(" PP{}, stage {}", s.pp, stage);
   if (s.dp > 1) text += fmt::format(" DP{}", s.dp);
-  if (s.expert_parallel) text += fmt::format(" EP{}", s.ep());
+  if (s.expert_parallel) text += fmt::format(" EP{}", ExpertRanks(c.deployment));
   return text;
 }
 
@@ -39,6 +54,15 @@ std::string Because(const Case& c) {
   if (c.reason.empty() && c.note.empty()) return "";
   if (c.reason.empty() || c.note.empty()) return ": " + c.reason + c.note;
   return ": " + c.reason + "; " + c.note;
+}
+
+std::string Printed(const Case& c) {
+  return c.stopped_at.empty() ? c.result : fmt::format("{} ({})", c.result, c.stopped_at);
+}
+
+std::string Predicted(Verdict verdict, Verdict low, Verdict high) {
+  if (low == high) return Word(verdict);
+  return fmt::format("{} (ends: {}, {})", Word(verdict), Word(low), Word(high));
 }
 
 }  // namespace shardplan::accuracy

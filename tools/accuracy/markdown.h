@@ -28,6 +28,8 @@ std::string SourceOf(const Case& c);                 // the id, linked where the
 std::string EngineOf(const Case& c);                 // "vllm 0.31.0"
 std::string LayoutOf(const Case& c, int64_t stage);  // "TP8 PP2, stage 1"
 std::string Because(const Case& c);                  // ": reason; note", or nothing
+std::string Printed(const Case& c);                  // "refused (kv)"
+std::string Predicted(Verdict verdict, Verdict low, Verdict high);  // "fits", with other ends
 
 }  // namespace shardplan::accuracy
 

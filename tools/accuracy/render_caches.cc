@@ -37,12 +37,6 @@ constexpr const char* kVerdict = R"(
 
 std::string Percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-std::string Word(Verdict verdict) {
-  return verdict == Verdict::kFits      ? "fits"
-         : verdict == Verdict::kIllegal ? "illegal"
-                                        : "does not fit";
-}
-
 std::string RenderTokens(const CacheRows& rows, const CacheSummary& s) {
   MarkdownTable table(
       {"log", "model", "engine", "layout", "memory GiB", "printed", "predicted", ""}, {4, 5, 6});
@@ -106,18 +100,14 @@ std::string RenderVerdicts(const CacheRows& rows, const CacheSummary& s) {
   MarkdownTable table({"log", "model", "engine", "card", "layout", "it", "predicted", "reason"},
                       {});
   for (const VerdictRow& row : rows.verdicts) {
-    std::string what = row.log.result;
-    if (!row.log.stopped_at.empty()) what += " (" + row.log.stopped_at + ")";
-    std::string predicted = Word(row.verdict);
-    if (row.low != row.high)
-      predicted += fmt::format(" (ends: {}, {})", Word(row.low), Word(row.high));
+    std::string predicted = Predicted(row.verdict, row.low, row.high);
     std::string reason = row.holds() ? "" : "misses" + Because(row.log);
     if (!row.modelled()) {
       predicted = "";
       reason = "not modelled: " + row.not_modelled;
     }
     table.Add({SourceOf(row.log), row.log.model, EngineOf(row.log), row.log.deployment.gpu,
-               LayoutOf(row.log, 0), what, predicted, reason});
+               LayoutOf(row.log, 0), Printed(row.log), predicted, reason});
   }
   return fmt::format("{}{} starts, {} told right.\n\n{}", kVerdict, s.verdicts, s.verdicts_hold,
                      table.Render());
