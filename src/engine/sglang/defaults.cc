@@ -213,16 +213,17 @@ std::string DefaultAttentionBackend(const Context& c) {
   if (!c.arch->compress_ratio.empty()) return "dsv4";
   if (c.arch->indexer.heads > 0) return "dsa";
   if (IsHip(*c.gpu)) return "aiter";
+  const Profile& p = *c.profile;
   if (UsesMla(*c.arch)) {
-    if (capability == 90) return "fa3";
+    if (capability == 90) return p.hopper_backends[1];
     if (!blackwell) return "triton";
     // DeepSeek-V3's classes and Kimi-K3 have TensorRT-LLM's kernel for themselves.
     const std::string& family = c.arch->family;
-    const bool trtllm = family.starts_with("deepseek") || family.starts_with("kimi-k");
-    return trtllm ? "trtllm_mla" : "flashinfer";
+    const bool own = family.starts_with("deepseek") || family.starts_with("kimi-k");
+    return own ? p.blackwell_backends[1] : "flashinfer";
   }
-  if (capability == 90) return "fa3";
-  return blackwell ? "trtllm_mha" : "flashinfer";
+  if (capability == 90) return p.hopper_backends[0];
+  return blackwell ? p.blackwell_backends[0] : "flashinfer";
 }
 
 int64_t PageSizeOf(const Profile& profile, const std::string& backend, int64_t asked) {

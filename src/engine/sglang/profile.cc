@@ -74,6 +74,11 @@ void ReadRules(RuleReader& r, Profile* p) {
                       {{"not_enough_memory", KvRefusal::kNotEnoughMemory},
                        {"minimum_viable", KvRefusal::kMinimumViable}},
                       &p->kv_refusal);
+  for (const auto& [key, backends] : {std::pair("hopper_backends", &p->hopper_backends),
+                                      std::pair("blackwell_backends", &p->blackwell_backends)}) {
+    r.Rule(key, backends);
+    if (backends->size() != 2) r.Problem(key, "expected two names");
+  }
   r.Rule("page_sizes", &p->page_sizes);
   for (const auto& [backend, sizes] : p->page_sizes) {
     if (sizes.empty()) r.Problem("page_sizes", "expected a size for " + backend);

@@ -54,6 +54,9 @@ struct Profile {
   bool states_by_stage = true;
   StateStrategy state_strategy = StateStrategy::kExtraBuffer;
   KvRefusal kv_refusal = KvRefusal::kMinimumViable;
+  // Attention where no flag names a backend: of heads, of latents.
+  std::vector<std::string> hopper_backends;
+  std::vector<std::string> blackwell_backends;
   // Backend → the pages it accepts, the one it falls back to first.
   std::map<std::string, std::vector<int64_t>> page_sizes;
 

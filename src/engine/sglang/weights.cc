@@ -92,12 +92,21 @@ std::string ResolveMoeRunner(const Context& c) {
   if (IsHip(*c.gpu)) return "aiter";
   const int capability = c.gpu->capability;
   if (capability == 100 || capability == 103) return "flashinfer_mxfp4";
-  return a.family == "gpt-oss" ? "triton_kernel" : "upcast";
+  if (a.family == "gpt-oss") return "triton_kernel";
+  // DeepSeek-V4 has a method of its own, which was not read.
+  return a.compress_ratio.empty() ? "upcast" : "auto";
 }
 
 std::vector<Finding> CheckRunner(const Context& c) {
   std::vector<Finding> findings;
-  if (ResolveMoeRunner(c) != "upcast") return findings;
+  const std::string runner = ResolveMoeRunner(c);
+  if (runner == "auto" && HasMxfp4Experts(*c.arch)) {
+    findings.push_back(
+        {"sglang.expert_runner", Severity::kWarning, "--moe-runner-backend auto",
+         "what becomes of FP4 experts on this card is not known here: planned as they are stored",
+         "--moe-runner-backend marlin or flashinfer_mxfp4, as the recipes for Hopper have it"});
+  }
+  if (runner != "upcast") return findings;
   findings.push_back(
       {"sglang.expert_upcast", Severity::kWarning, "--moe-runner-backend auto",
        "no kernel for MXFP4 experts is chosen on this card: SGLang turns them into BF16 while "

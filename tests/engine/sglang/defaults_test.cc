@@ -220,5 +220,29 @@ TEST(SglangDefaults, Pages) {
   EXPECT_EQ(ResolveDefaults(c.context).attention_backend, "flashinfer");
 }
 
+// Tokens of no whole pages on four GB200 (v0.5.3): trtllm_mha was no default yet.
+TEST(SglangDefaults, BackendsByVersion) {
+  struct Backend {
+    const char* version;
+    const char* example;
+    int capability;
+    const char* backend;
+  };
+  const Backend rows[] = {{"0.5.3", kMha, 100, "flashinfer"},
+                          {"0.5.6", kMha, 100, "flashinfer"},
+                          {"0.5.7", kMha, 100, "trtllm_mha"},
+                          {"0.4.5", kMha, 90, "flashinfer"},
+                          {"0.4.6", kMha, 90, "fa3"},
+                          {"0.4.5", "deepseek-v3", 90, "triton"},
+                          {"0.4.6", "deepseek-v3", 90, "fa3"},
+                          {"0.4.9", "deepseek-v3", 100, "triton"},
+                          {"0.5.17", "deepseek-v3", 100, "trtllm_mla"}};
+  for (const Backend& row : rows) {
+    SglangContext c(row.example, row.version);
+    c.Card(143771, row.capability);
+    EXPECT_EQ(DefaultAttentionBackend(c.context), row.backend) << row.version << " " << row.example;
+  }
+}
+
 }  // namespace
 }  // namespace shardplan::sglang

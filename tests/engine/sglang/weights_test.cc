@@ -106,6 +106,14 @@ TEST(SglangWeights, HopperUpcastsMxfp4UnlessMarlinIsChosen) {
   SglangContext oss("openai__gpt-oss-120b");
   EXPECT_EQ(ResolveMoeRunner(oss.context), "triton_kernel");
   EXPECT_TRUE(CheckRunner(oss.context).empty());
+  // DeepSeek-V4's method was not read: as stored, and said so.
+  SglangContext v4("deepseek-ai__DeepSeek-V4-Pro");
+  v4.args().tp_size = 8;
+  EXPECT_EQ(ResolveMoeRunner(v4.context), "auto");
+  ASSERT_EQ(CheckRunner(v4.context).size(), 1u);
+  EXPECT_EQ(CheckRunner(v4.context)[0].id, "sglang.expert_runner");
+  v4.args().moe_runner_backend = "marlin";
+  EXPECT_TRUE(CheckRunner(v4.context).empty());
   oss.Card(183359, 100);
   EXPECT_EQ(ResolveMoeRunner(oss.context), "flashinfer_mxfp4");
   SglangContext dense("Qwen__Qwen3-8B");
