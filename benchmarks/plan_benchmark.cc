@@ -57,6 +57,32 @@ void Evaluate(benchmark::State& state) {
 }
 BENCHMARK(Evaluate)->ArgName("offload_gib")->Arg(32)->Arg(0)->Unit(benchmark::kMicrosecond);
 
+// One point of a search: figures and verdict alone, of an engine that was looked up before.
+void Figures(benchmark::State& state) {
+  const ConfigStore store = ConfigStore::BuiltIn();
+  const Catalog catalog = Value(Catalog::Load(store));
+  const Model model = Value(LoadModel(kConfig));
+  Deployment deployment = TwoNodes();
+  if (state.range(0) == 1) {
+    deployment.engine = "sglang";
+    deployment.gpu = "h20-141";
+    deployment.sizes.tp = 16;
+    deployment.sizes.pp = 1;
+    deployment.partition.reset();
+    deployment.sglang.ep_size = 16;
+    deployment.sglang.moe_runner_backend = "marlin";
+  }
+  FigureEvaluator evaluator(model, catalog, store);
+  int64_t window = 65'536;
+  for (auto _ : state) {
+    deployment.settings.max_model_len = window;
+    deployment.sglang.context_length = window;
+    window = window % 500'000 + 1'000;
+    benchmark::DoNotOptimize(Value(evaluator.Evaluate(deployment)));
+  }
+}
+BENCHMARK(Figures)->ArgName("sglang")->Arg(0)->Arg(1)->Unit(benchmark::kMicrosecond);
+
 }  // namespace
 }  // namespace shardplan
 

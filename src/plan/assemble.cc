@@ -353,7 +353,9 @@ Result<Plan> Assemble(const Environment& env, const Deployment& deployment, bool
     SortFindings(plan.findings);
     return plan;
   }
-  const std::vector<RankPlace> places = PlaceRanks(deployment.sizes, p.placement.ranks_per_node);
+  std::vector<RankPlace> places = PlaceRanks(deployment.sizes, p.placement.ranks_per_node);
+  // Ranks of a class have the same figures: one of them tells.
+  if (brief) places = FirstOfEachClass(p, places);
   Classes classes = EvaluateClasses(p, model, places);
   if (env.calibration) CalibrateClasses(*env.calibration, p, &classes);
   const Layouts layouts = MakeLayouts(p, model);

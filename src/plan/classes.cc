@@ -1,6 +1,7 @@
 #include "plan/classes.h"
 
 #include <algorithm>
+#include <set>
 
 namespace shardplan {
 namespace {
@@ -16,6 +17,16 @@ GuessedWeights EndsOf(const Prepared& p, const Model& model, ShardingRules rules
 
 }  // namespace
 
+std::vector<RankPlace> FirstOfEachClass(const Prepared& p, const std::vector<RankPlace>& places) {
+  std::vector<RankPlace> first;
+  std::set<ClassKey> seen;
+  for (const RankPlace& place : places) {
+    const ClassKey key(place.stage, vllm::RulesFor(p.context, place.ep_rank).local_experts);
+    if (seen.insert(key).second) first.push_back(place);
+  }
+  return first;
+}
+
 Classes EvaluateClasses(const Prepared& p, const Model& model,
                         const std::vector<RankPlace>& places) {
   Classes classes;
@@ -23,13 +34,13 @@ Classes EvaluateClasses(const Prepared& p, const Model& model,
     const ShardingRules rules = vllm::RulesFor(p.context, place.ep_rank);
     auto [it, is_new] = classes.weights.try_emplace(rules.local_experts);
     if (is_new) {
-      it->second = ComputeDeviceWeights(model.arch, p.table, rules);
+      it->second = vllm::WeightsOn(p.context, rules);
       if (model.guesses) classes.ends.emplace(rules.local_experts, EndsOf(p, model, rules));
     }
     const ClassKey key(place.stage, rules.local_experts);
     if (!classes.evaluations.contains(key)) {
       classes.evaluations.emplace(
-          key, EvaluateStage(p, model, it->second, place.stage, rules.local_experts,
+          key, EvaluateStage(p, model, *it->second, place.stage, rules.local_experts,
                              model.guesses ? &classes.ends.at(rules.local_experts) : nullptr));
     }
   }

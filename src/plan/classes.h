@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -20,10 +21,14 @@ using ClassKey = std::pair<int64_t, int64_t>;
 enum class End { kLow, kCentral, kHigh };
 
 struct Classes {
-  std::map<int64_t, DeviceWeights> weights;         // by number of local experts
+  std::map<int64_t, std::shared_ptr<const DeviceWeights>> weights;  // by local experts
   std::map<int64_t, GuessedWeights> ends;           // the same, of a model with guesses
   std::map<ClassKey, StageEvaluation> evaluations;  // by stage and number of local experts
 };
+
+// The first rank of each class, in the order of ranks.
+std::vector<RankPlace> FirstOfEachClass(const Prepared& prepared,
+                                        const std::vector<RankPlace>& places);
 
 // Without what a calibration knows.
 Classes EvaluateClasses(const Prepared& prepared, const Model& model,

@@ -21,7 +21,7 @@ class Planner {
   Planner& operator=(const Planner&) = delete;
 
   // The plan without solved fixes. `brief` skips what a search for a fix does not look at: host,
-  // files, launch, explaining notes.
+  // files, launch, explaining notes, and ranks that are like others.
   virtual Result<Plan> Assemble(const Deployment& deployment, bool brief) const = 0;
   // Every way out of a plan that does not fit, in one line.
   virtual std::string DescribeFix(const Deployment& deployment, const Plan& plan) const = 0;

@@ -165,6 +165,7 @@ Result<Environment> MakeEnvironment(const Model& model, const Catalog& catalog,
                                     const ConfigStore& store, const Deployment& deployment) {
   Environment env;
   env.model = &model;
+  env.weights = std::make_shared<WeightCache>();
   env.catalog = &catalog;
   SHARDPLAN_ASSIGN_OR_RETURN(env.gpu, catalog.FindGpu(deployment.gpu));
   SHARDPLAN_ASSIGN_OR_RETURN(env.profile,
@@ -225,6 +226,7 @@ Status Prepare(const Environment& env, const Deployment& deployment, Prepared* o
                          deployment.sizes.expert_ranks() > out->placement.ranks_per_node;
   out->table = env.model->table;
   c.table = &out->table;
+  c.weights = env.weights.get();
   SHARDPLAN_RETURN_IF_ERROR(PrepareDraft(env, out));
   SHARDPLAN_ASSIGN_OR_RETURN(c.resolved, vllm::ResolveSettings(c, &out->defaults, &out->findings));
   out->table = vllm::WithDType(env.model->table, env.model->arch.dtype, c.resolved.dtype);

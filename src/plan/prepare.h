@@ -11,6 +11,7 @@
 #include "engine/vllm/context.h"
 #include "engine/vllm/speculative.h"
 #include "plan/placement.h"
+#include "sharding/weight_cache.h"
 #include "shardplan/plan/plan.h"
 
 namespace shardplan {
@@ -27,6 +28,7 @@ struct Environment {
   std::shared_ptr<const CalibrationTable> calibration;  // nothing without measured runs
   std::shared_ptr<const FlagTable> flags;               // of all versions
   std::shared_ptr<const Model> draft_model;  // that --speculative-config names; null: none
+  std::shared_ptr<WeightCache> weights;      // of all deployments that are evaluated here
 };
 
 // Looks card and profile up, and loads the draft model that --speculative-config names. Fails with

@@ -2,6 +2,7 @@
 #ifndef SHARDPLAN_LAYOUT_LAYOUT_H_
 #define SHARDPLAN_LAYOUT_LAYOUT_H_
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,6 +24,8 @@ struct ParallelSizes {
   // attention), whose ranks are no further GPUs.
   std::optional<int64_t> expert_size = {};
   bool dp_in_tp = false;
+
+  friend auto operator<=>(const ParallelSizes&, const ParallelSizes&) = default;
 
   int64_t world() const { return (dp_in_tp ? 1 : dp) * pp * tp; }
   // Ranks that one layer's experts are spread over. vLLM has no size of its own for it: experts go

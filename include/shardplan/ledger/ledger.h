@@ -23,7 +23,7 @@ enum class Account {
   kWorkspace,
   kKvCache,
   kStateCache,  // SGLang's pool of recurrent states; in vLLM they are blocks of the KV cache
-  kHeadroom,  // the remainder; negative is what is short
+  kHeadroom,    // the remainder; negative is what is short
 };
 
 std::string_view ToString(Account account);  // "driver_reserved", …

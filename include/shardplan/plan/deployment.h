@@ -28,10 +28,10 @@ struct Deployment {
 
   // How.
   std::string engine = "vllm";  // or "sglang"
-  std::string engine_version;  // empty: the newest profile
+  std::string engine_version;   // empty: the newest profile
   ParallelSizes sizes;
   std::optional<std::vector<int64_t>> partition;  // layers per stage
-  EngineSettings settings;  // vLLM's, and what both engines take
+  EngineSettings settings;                        // vLLM's, and what both engines take
   SglangSettings sglang;
   // Options that were given and that only the one engine or the other has.
   std::vector<std::string> vllm_options;

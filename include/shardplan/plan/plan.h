@@ -247,7 +247,8 @@ Result<Plan> EvaluatePlan(const Model& model, const Catalog& catalog, const Conf
 class Planner;
 
 // Makes many plans of one model, fast: the same figures and verdict as EvaluatePlan, without fixes,
-// explaining notes, host memory, files and launch commands. What deployments on the same card and
+// explaining notes, host memory, files and launch commands, and of ranks with the same figures the
+// first alone. What deployments on the same card and
 // engine share is looked up once. Model, catalogue and store have to outlive it.
 class FigureEvaluator {
  public:

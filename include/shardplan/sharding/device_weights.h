@@ -2,6 +2,7 @@
 #ifndef SHARDPLAN_SHARDING_DEVICE_WEIGHTS_H_
 #define SHARDPLAN_SHARDING_DEVICE_WEIGHTS_H_
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,6 +32,8 @@ struct PartTp {
   int64_t head = 0;
   int64_t dense_mlp = 0;
   int64_t shared_experts = 0;
+
+  friend auto operator<=>(const PartTp&, const PartTp&) = default;
 };
 
 // What an engine and a deployment decide about sharding. The engine's folder fills it in; this
@@ -54,6 +57,8 @@ struct ShardingRules {
   bool vision_on_device = true;   // --language-model-only leaves tower and projector out
   bool vision_sharded = false;    // vision heads divide by TP and the encoder mode says weights
   GuessEnd guess = GuessEnd::kCentral;
+
+  friend auto operator<=>(const ShardingRules&, const ShardingRules&) = default;
 
   // The TP size by which tensors of `role` are divided.
   int64_t TpOf(Role role) const;

@@ -14,6 +14,10 @@
 #include "shardplan/model/architecture.h"
 #include "shardplan/model/tensor_table.h"
 
+namespace shardplan {
+class WeightCache;  // sharding/weight_cache.h
+}
+
 namespace shardplan::sglang {
 
 // The arguments of one server (python/sglang/srt/server_args.py), by SGLang's own names.
@@ -33,10 +37,12 @@ struct ServerArgs : SglangSettings {
 };
 
 struct Context {
+  WeightCache* weights = nullptr;  // of ranks; null: nothing is kept
   const Architecture* arch = nullptr;
   const TensorTable* table = nullptr;
   const GpuSpec* gpu = nullptr;
   const Profile* profile = nullptr;
+  DType dtype = DType::kBF16;  // that the table was made for: --dtype
   ServerArgs args;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/sglang/parallel.h"
+#include "sharding/weight_cache.h"
 
 namespace shardplan::sglang {
 namespace {
@@ -193,12 +194,18 @@ std::vector<ExtraBytes> Extras(const Context& c, const StageRange& stage) {
   return out.Take();
 }
 
+std::shared_ptr<const DeviceWeights> WeightsOn(const Context& c, const ShardingRules& rules) {
+  const bool upcast = ResolveMoeRunner(c) == "upcast";
+  const int variant = 2 * static_cast<int>(c.dtype) + (upcast ? 1 : 0);
+  if (!upcast) return WeightsFrom(c.weights, *c.arch, *c.table, variant, rules);
+  return WeightsFrom(c.weights, *c.arch, TableFor(c), variant, rules);
+}
+
 std::vector<Bytes> WeightsByStage(const Context& c, const std::vector<StageRange>& stages) {
-  const TensorTable table = TableFor(c);
-  const DeviceWeights weights = ComputeDeviceWeights(*c.arch, table, RulesFor(c));
+  const auto weights = WeightsOn(c, RulesFor(c));
   std::vector<Bytes> out;
   for (size_t i = 0; i < stages.size(); ++i) {
-    Bytes bytes = weights.StageBytes(stages[i], i == 0, i + 1 == stages.size());
+    Bytes bytes = weights->StageBytes(stages[i], i == 0, i + 1 == stages.size());
     for (const ExtraBytes& extra : Extras(c, stages[i])) bytes += extra.bytes;
     out.push_back(bytes);
   }

@@ -2,6 +2,7 @@
 #ifndef SHARDPLAN_ENGINE_SGLANG_WEIGHTS_H_
 #define SHARDPLAN_ENGINE_SGLANG_WEIGHTS_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,9 @@ ShardingRules RulesFor(const Context& context);
 
 // The model's table as SGLang creates it: with experts in BF16 where they are upcast.
 TensorTable TableFor(const Context& context);
+
+// The model's parameters on a rank, from the context's cache where it has one.
+std::shared_ptr<const DeviceWeights> WeightsOn(const Context& context, const ShardingRules& rules);
 
 // Tensors of a stage that stand beside the parameters.
 struct ExtraBytes {

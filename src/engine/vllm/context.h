@@ -51,6 +51,13 @@ struct Resolved {
 };
 
 struct Draft;  // engine/vllm/speculative.h
+}  // namespace shardplan::vllm
+
+namespace shardplan {
+class WeightCache;  // sharding/weight_cache.h
+}
+
+namespace shardplan::vllm {
 
 struct Context {
   const Architecture* arch = nullptr;
@@ -63,6 +70,7 @@ struct Context {
   Resolved resolved;
   bool tp_spans_nodes = false;
   bool experts_span_nodes = false;
+  WeightCache* weights = nullptr;  // of ranks; null: nothing is kept
   const Draft* draft = nullptr;  // what guesses tokens ahead with weights of its own; null: nothing
 };
 

@@ -182,7 +182,7 @@ std::string LegalNeighbours(const Context& c) {
 std::optional<TileMiss> TileMissWith(const Context& context, int64_t tp) {
   Context trial = context;
   trial.sizes.tp = tp;
-  return FindTileMiss(trial, ComputeDeviceWeights(*trial.arch, *trial.table, RulesFor(trial, 0)));
+  return FindTileMiss(trial, *WeightsOn(trial, RulesFor(trial, 0)));
 }
 
 // Divides, and leaves a slice that no kernel takes.

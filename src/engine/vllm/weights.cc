@@ -6,6 +6,7 @@
 
 #include "engine/vllm/all2all.h"
 #include "engine/vllm/eplb.h"
+#include "sharding/weight_cache.h"
 #include "shardplan/base/units.h"
 
 namespace shardplan::vllm {
@@ -305,6 +306,10 @@ Bytes AllocatorRounding(const Context& c, const StageRange& stage, const DeviceW
   if (stage.end() == c.arch->layers()) add(weights.last_stage);
   add(weights.every_stage);
   return rest;
+}
+
+std::shared_ptr<const DeviceWeights> WeightsOn(const Context& c, const ShardingRules& rules) {
+  return WeightsFrom(c.weights, *c.arch, *c.table, static_cast<int>(c.resolved.dtype), rules);
 }
 
 TensorTable WithDType(const TensorTable& table, DType from, DType to) {

@@ -2,6 +2,7 @@
 #ifndef SHARDPLAN_ENGINE_VLLM_WEIGHTS_H_
 #define SHARDPLAN_ENGINE_VLLM_WEIGHTS_H_
 
+#include <memory>
 #include <vector>
 
 #include "engine/vllm/context.h"
@@ -12,6 +13,9 @@ namespace shardplan::vllm {
 // Sharding rules of a rank: padding of experts by backend, vision mode, sequence parallelism.
 // `ep_rank` matters only where experts don't divide evenly: the first ranks hold one more.
 ShardingRules RulesFor(const Context& context, int64_t ep_rank);
+
+// The model's parameters on a rank by `rules`, from the context's cache where it has one.
+std::shared_ptr<const DeviceWeights> WeightsOn(const Context& context, const ShardingRules& rules);
 
 // The intermediate size of a routed expert on a rank, before and after padding; for explanations.
 struct ExpertPadding {

@@ -336,7 +336,11 @@ Result<Plan> AssembleSglang(const SglangEnvironment& env, const Deployment& depl
   SHARDPLAN_RETURN_IF_ERROR(CheckTokens(deployment, window));
   plan.kv = MakeKv(p, e, window);
   plan.static_memory = MakeStatic(p, e);
-  for (const RankPlace& place : p.places) plan.ranks.push_back(MakeRank(p, e, place));
+  for (const RankPlace& place : p.places) {
+    // Ranks of a stage have the same figures: the first of each tells.
+    if (brief && (place.dp_rank > 0 || place.tp_rank > 0)) continue;
+    plan.ranks.push_back(MakeRank(p, e, place));
+  }
   plan.window.max_model_len = window;
   plan.window.output_tokens = deployment.output_tokens;
   if (deployment.output_tokens) plan.window.max_input_tokens = window - *deployment.output_tokens;

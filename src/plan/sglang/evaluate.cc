@@ -50,11 +50,12 @@ Start StartOf(const SglangPrepared& p) {
   return start;
 }
 
-Range WeightsRange(const SglangPrepared& p, const Model& model, const TensorTable& table,
-                   const StageRange& stage, bool first, bool last, Bytes central) {
+Range WeightsRange(const SglangPrepared& p, const Model& model, const StageRange& stage, bool first,
+                   bool last, Bytes central) {
   Range range(central);
   if (!model.guesses) return range;
   ShardingRules rules = sglang::RulesFor(p.context);
+  const TensorTable table = sglang::TableFor(p.context);
   const auto at = [&](GuessEnd end) {
     rules.guess = end;
     return ComputeDeviceWeights(model.arch, table, rules).StageBytes(stage, first, last);
@@ -64,8 +65,8 @@ Range WeightsRange(const SglangPrepared& p, const Model& model, const TensorTabl
   return range;
 }
 
-void FillWeights(const SglangPrepared& p, const Model& model, const TensorTable& table,
-                 const DeviceWeights& weights, size_t i, SglangStage* s) {
+void FillWeights(const SglangPrepared& p, const Model& model, const DeviceWeights& weights,
+                 size_t i, SglangStage* s) {
   const StageRange& stage = p.stages[i];
   const bool last = i + 1 == p.stages.size();
   s->detail.parameters = weights.StageBytes(stage, i == 0, last);
@@ -78,8 +79,7 @@ void FillWeights(const SglangPrepared& p, const Model& model, const TensorTable&
     s->detail.parameters += s->draft;
   }
   const Bytes beside = s->detail.buffers + s->detail.post_load + s->draft - s->offload.bytes;
-  const Range params =
-      WeightsRange(p, model, table, stage, i == 0, last, s->detail.parameters - s->draft);
+  const Range params = WeightsRange(p, model, stage, i == 0, last, s->detail.parameters - s->draft);
   s->weights = params + Range(beside);
 }
 
@@ -171,14 +171,13 @@ Result<SglangEvaluation> EvaluateSglang(const SglangPrepared& p, const Model& mo
   SglangEvaluation e;
   const Start start = StartOf(p);
   e.before = start.free;
-  const TensorTable table = sglang::TableFor(p.context);
-  const DeviceWeights weights =
-      ComputeDeviceWeights(model.arch, table, sglang::RulesFor(p.context));
+  const std::shared_ptr<const DeviceWeights> weights =
+      sglang::WeightsOn(p.context, sglang::RulesFor(p.context));
   e.stages.resize(p.stages.size());
   Range fullest;
   for (size_t i = 0; i < p.stages.size(); ++i) {
     SglangStage& stage = e.stages[i];
-    FillWeights(p, model, table, weights, i, &stage);
+    FillWeights(p, model, *weights, i, &stage);
     fullest = {std::max(fullest.low, stage.weights.low),
                std::max(fullest.central, stage.weights.central),
                std::max(fullest.high, stage.weights.high)};

@@ -125,10 +125,9 @@ Result<std::vector<WeightItem>> SglangPlanner::ExplainWeights(const Deployment& 
   const Model& model = *environment_.model;
   const int64_t i = p.places[static_cast<size_t>(rank)].stage;
   const StageRange& stage = p.stages[static_cast<size_t>(i)];
-  const DeviceWeights weights =
-      ComputeDeviceWeights(model.arch, sglang::TableFor(p.context), sglang::RulesFor(p.context));
+  const auto weights = sglang::WeightsOn(p.context, sglang::RulesFor(p.context));
   WeightItems items(model.shape_basis);
-  items.AddStage(model.table, weights, stage, i == 0, i + 1 == p.sizes.pp);
+  items.AddStage(model.table, *weights, stage, i == 0, i + 1 == p.sizes.pp);
   std::vector<WeightItem> out = items.Take();
   if (p.draft) {
     out.push_back({"draft", p.draft->source, "", 1, p.draft->weights, p.draft->basis,

@@ -66,6 +66,7 @@ Bytes DraftWeights(const sglang::Context& context, const vllm::Draft& draft) {
   sglang::Context c = context;
   c.arch = &draft.arch;
   c.table = &draft.table;
+  c.weights = nullptr;  // it is of the model
   return sglang::WeightsByStage(c, {{0, draft.arch.layers()}})[0];
 }
 
@@ -220,6 +221,7 @@ Result<SglangEnvironment> MakeSglangEnvironment(const Model& model, const Catalo
                                                 const Deployment& deployment) {
   SglangEnvironment env;
   env.model = &model;
+  env.weights = std::make_shared<WeightCache>();
   env.catalog = &catalog;
   SHARDPLAN_ASSIGN_OR_RETURN(env.gpu, catalog.FindGpu(deployment.gpu));
   SHARDPLAN_ASSIGN_OR_RETURN(env.profile,
@@ -266,6 +268,8 @@ Status PrepareSglang(const SglangEnvironment& env, const Deployment& deployment,
   SHARDPLAN_ASSIGN_OR_RETURN(const DType dtype, ModelDType(deployment, *c.arch));
   out->table = vllm::WithDType(env.model->table, c.arch->dtype, dtype);
   c.table = &out->table;
+  c.dtype = dtype;
+  c.weights = env.weights.get();
   out->sizes = deployment.sizes;
   out->sizes.expert_size = sglang::ExpertParallel(c.args);
   out->sizes.dp_in_tp = c.args.enable_dp_attention;

@@ -12,6 +12,7 @@
 #include "engine/sglang/defaults.h"
 #include "engine/vllm/draft.h"
 #include "plan/placement.h"
+#include "sharding/weight_cache.h"
 #include "shardplan/plan/plan.h"
 
 namespace shardplan {
@@ -25,6 +26,7 @@ struct SglangEnvironment {
   std::vector<Finding> findings;             // of choosing the profile
   std::shared_ptr<const Model> draft_model;  // that speculation names; null: none
   std::shared_ptr<const FlagTable> flags;    // of all versions
+  std::shared_ptr<WeightCache> weights;      // of all deployments that are evaluated here
 };
 
 // As asked for, or of the profile.

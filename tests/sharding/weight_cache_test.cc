@@ -1,0 +1,35 @@
+#include "sharding/weight_cache.h"
+
+#include <gtest/gtest.h>
+
+#include "support/example_model.h"
+
+namespace shardplan {
+namespace {
+
+ShardingRules Rules(int64_t tp) {
+  ShardingRules rules;
+  rules.sizes.tp = tp;
+  return rules;
+}
+
+TEST(WeightCache, ComputesOnceForTheSameRules) {
+  const ModelSpec spec = testing_support::Build(testing_support::ExampleConfig("dense-70b"));
+  WeightCache cache;
+  const auto first = cache.Get(spec.arch, spec.table, 0, Rules(8));
+  EXPECT_EQ(cache.Get(spec.arch, spec.table, 0, Rules(8)), first);
+  EXPECT_NE(cache.Get(spec.arch, spec.table, 0, Rules(4)), first);
+  EXPECT_NE(cache.Get(spec.arch, spec.table, 1, Rules(8)), first);
+  ShardingRules other = Rules(8);
+  other.part_tp.head = 1;
+  EXPECT_NE(cache.Get(spec.arch, spec.table, 0, other), first);
+  EXPECT_EQ(cache.size(), 4u);
+  const DeviceWeights plain = ComputeDeviceWeights(spec.arch, spec.table, Rules(8));
+  const StageRange all{0, spec.arch.layers()};
+  EXPECT_EQ(first->StageBytes(all, true, true), plain.StageBytes(all, true, true));
+  EXPECT_EQ(WeightsFrom(&cache, spec.arch, spec.table, 0, Rules(8)), first);
+  EXPECT_NE(WeightsFrom(nullptr, spec.arch, spec.table, 0, Rules(8)), first);
+}
+
+}  // namespace
+}  // namespace shardplan
