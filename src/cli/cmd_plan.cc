@@ -58,6 +58,19 @@ std::string Render(const Sweep& sweep, const OutputOptions& output) {
   return RenderSweepTable(sweep, TableOptionsOf(output));
 }
 
+// An option that the engine does not have would make all cells the same.
+Status CheckAxes(const std::vector<Axis>& axes, const std::vector<Finding>& findings) {
+  for (const Finding& finding : findings) {
+    if (finding.id != "engine.foreign_option") continue;
+    for (const Axis& axis : axes) {
+      if (("," + finding.subject + ",").find("--" + axis.option + ",") == std::string::npos)
+        continue;
+      return Fail(ErrorCode::kUsage, "--sweep " + axis.option, finding.message, finding.fix);
+    }
+  }
+  return {};
+}
+
 // The model is read once; a point of the grid costs arithmetic alone.
 Result<Answer> RunSweep(const PlanOptions& options, const OptionSet& set) {
   SHARDPLAN_RETURN_IF_ERROR(CheckModelGiven(options.what.model, "plan MODEL --gpu ID"));
@@ -77,6 +90,7 @@ Result<Answer> RunSweep(const PlanOptions& options, const OptionSet& set) {
     // A value may be wrong at one point only: a window that is shorter than the output, say.
     if (!plan && plan.error().code != ErrorCode::kUsage) return tl::unexpected(plan.error());
     if (plan) {
+      if (answered == 0) SHARDPLAN_RETURN_IF_ERROR(CheckAxes(request.axes, plan->findings));
       ++answered;
       // An illegal plan has no stages to tell.
       if (!titled) sweep.title = SweepTitle(*plan, sweep.axes);

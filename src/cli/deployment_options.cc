@@ -61,7 +61,9 @@ Status ReadWindow(const std::string& text, EngineSettings* settings) {
   settings->max_model_len_auto = text == "auto" || text == "-1";
   settings->max_model_len.reset();
   if (settings->max_model_len_auto) return {};
-  SHARDPLAN_ASSIGN_OR_RETURN(settings->max_model_len, ParseTokenCount(text));
+  SHARDPLAN_ASSIGN_OR_RETURN(const int64_t tokens, ParseTokenCount(text));
+  if (tokens < 1) return Fail(ErrorCode::kUsage, Printable(text), "expected at least 1 token");
+  settings->max_model_len = tokens;
   return {};
 }
 
@@ -82,12 +84,14 @@ std::string LowerCase(std::string text) {
   return text;
 }
 
-// vLLM reads names later and by itself; SGLang's parser has these.
 Status ReadStateDType(const std::string& text, Deployment* d) {
   static const std::map<std::string, DType> names = {
       {"float32", DType::kF32}, {"float16", DType::kF16}, {"bfloat16", DType::kBF16}};
-  d->settings.mamba_ssm_cache_dtype = text;
   const auto it = names.find(text);
+  if (it == names.end() && text != "auto") {
+    return Fail(ErrorCode::kUsage, Printable(text), "expected auto, float32, float16 or bfloat16");
+  }
+  d->settings.mamba_ssm_cache_dtype = text;
   d->sglang.mamba_ssm_dtype = it == names.end() ? std::nullopt : std::optional(it->second);
   return {};
 }
@@ -167,7 +171,7 @@ void AddLayout(OptionSet* o, Deployment* d) {
   o->Flag("--enable-expert-parallel", "Whole experts on each rank instead of slices",
           [d] { d->sizes.expert_parallel = true; });
   o->Flag("--enable-eplb", "Replicas of busy experts, moved as the load shifts",
-          [d] { d->settings.enable_eplb = true; });
+          [d] { d->settings.enable_eplb = d->sglang.enable_eplb = true; });
   o->Count("--redundant-experts,--ep-num-redundant-experts",
            "How many, over all ranks (default: 0)", 0, [d](int64_t n) {
              d->settings.redundant_experts = n;

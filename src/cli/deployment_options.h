@@ -37,7 +37,8 @@ class DeploymentReaders {
 void AddAssumeOption(OptionSet* options, Assumptions* out);
 
 // Reads "NAME=VALUE", a variable of the engine's environment: the ones with a meaning for memory
-// become settings (VLLM_PP_LAYER_PARTITION and SGLang's the partition), the others go into the launch commands.
+// become settings (VLLM_PP_LAYER_PARTITION and SGLang's the partition), the others go into the
+// launch commands.
 Status ParseVariable(const std::string& text, Deployment* out);
 
 // Reads "vllm", "sglang" or either with a version, "vllm@0.31.0". Fails with kUsage for others.

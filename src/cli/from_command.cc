@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -42,9 +41,8 @@ Result<T> Of(Result<T> result) {
 }
 
 bool LooksSecret(const std::string& name) {
-  static constexpr std::array<std::string_view, 4> kParts = {"TOKEN", "SECRET", "PASSWORD", "_KEY"};
-  return std::any_of(kParts.begin(), kParts.end(),
-                     [&](std::string_view part) { return name.find(part) != std::string::npos; });
+  if (name.ends_with("TOKEN") || name.ends_with("_KEY")) return true;  // not …_TOKENS_…
+  return name.find("SECRET") != std::string::npos || name.find("PASSWORD") != std::string::npos;
 }
 
 // Whether one of our options could come from a text that only a shell knows.
@@ -274,11 +272,19 @@ class Applier {
     SHARDPLAN_ASSIGN_OR_RETURN(const int64_t nnodes, count("--nnodes"));
     SHARDPLAN_ASSIGN_OR_RETURN(const int64_t local, count("--data-parallel-size-local"));
     if (IsGiven("nodes")) return {};
-    const int64_t dp = what_.deployment.sizes.dp;
+    Deployment& d = what_.deployment;
+    const int64_t dp = d.sizes.dp;
     if (nnodes > 0) {
-      what_.deployment.nodes = nnodes;
+      d.nodes = nnodes;
+      // A command that spreads its ranks thinner than servers are full means it.
+      const bool inside = d.engine == "sglang" && d.sglang.enable_dp_attention;
+      const int64_t world = d.sizes.tp * d.sizes.pp * (inside ? 1 : dp);
+      constexpr int64_t kUsualServer = 8;
+      if (nnodes > 1 && !d.gpus_per_node && world % nnodes == 0 && world / nnodes < kUsualServer) {
+        d.gpus_per_node = world / nnodes;
+      }
     } else if (local > 0 && dp % local == 0) {
-      what_.deployment.nodes = dp / local;
+      d.nodes = dp / local;
     }
     return {};
   }

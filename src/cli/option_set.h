@@ -27,8 +27,8 @@ class OptionSet {
   // Later options are listed under this heading of the help.
   void Group(std::string name) { group_ = std::move(name); }
 
-  // Later options call `note` with their first name, "--tp", each time one of them is read; an empty
-  // one ends that.
+  // Later options call `note` with their first name, "--tp", each time one of them is read; an
+  // empty one ends that.
   using Note = std::function<void(const std::string& name)>;
   void NoteReads(Note note) { note_ = std::move(note); }
 

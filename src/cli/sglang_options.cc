@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "engine/sglang/legality.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/suggest.h"
 #include "shardplan/base/units.h"
@@ -31,6 +33,21 @@ OptionSet::Reader ReadChoiceTo(Choices<T> choices, std::function<void(T)> set) {
   return [choices = std::move(choices), set = std::move(set)](const std::string& text) -> Status {
     SHARDPLAN_ASSIGN_OR_RETURN(const T value, Choose(text, choices));
     set(value);
+    return {};
+  };
+}
+
+// One of `names`.
+OptionSet::Reader ReadName(const std::vector<std::string>& names,
+                           std::function<void(std::string)> set) {
+  return [names, set = std::move(set)](const std::string& text) -> Status {
+    if (std::find(names.begin(), names.end(), text) == names.end()) {
+      const std::vector<std::string> close = CloseNames(text, names);
+      return Fail(ErrorCode::kUsage, Printable(text), "SGLang has no backend of this name",
+                  close.empty() ? "one of " + JoinWithOr(names)
+                                : "did you mean " + JoinWithOr(close) + "?");
+    }
+    set(text);
     return {};
   };
 }
@@ -74,6 +91,10 @@ Status ReadGraphSizes(const std::string& text, std::vector<int64_t>* sizes) {
 void AddParallelism(OptionSet* o, SglangSettings* s) {
   o->Count("--ep-size", "Expert parallel size, a divisor of TP", 1,
            [s](int64_t n) { s->ep_size = n; });
+  o->Flag("--enable-ep-moe", "The same as --ep-size of all of TP, before 0.5.2",
+          [s] { s->enable_ep_moe = true; });
+  o->Flag("--enable-deepep-moe", "The same as --moe-a2a-backend deepep, before 0.5.2",
+          [s] { s->moe_a2a_backend = "deepep"; });
   o->Flag("--enable-dp-attention", "Attention by data parallel inside the TP group",
           [s] { s->enable_dp_attention = true; });
   o->Flag("--enable-dp-lm-head", "The head by the attention's TP",
@@ -82,14 +103,17 @@ void AddParallelism(OptionSet* o, SglangSettings* s) {
            [s](int64_t n) { s->moe_dense_tp_size = n; });
   o->Count("--moe-dp-size", "Data parallel size of the experts", 1,
            [s](int64_t n) { s->moe_dp_size = n; });
-  o->Text("--moe-a2a-backend", "NAME", "none, deepep, mooncake, flashinfer, megamoe …",
-          [s](std::string text) { s->moe_a2a_backend = std::move(text); });
-  o->Text("--moe-runner-backend", "NAME", "auto, marlin, triton, flashinfer_mxfp4 …",
-          [s](std::string text) { s->moe_runner_backend = std::move(text); });
-  o->Text("--prefill-attention-backend", "NAME", "Of prefill, where it differs",
-          [s](std::string text) { s->prefill_attention_backend = std::move(text); });
-  o->Text("--decode-attention-backend", "NAME", "Of decode, where it differs",
-          [s](std::string text) { s->decode_attention_backend = std::move(text); });
+  o->Value(
+      "--moe-a2a-backend", "NAME", "none, deepep, mooncake, flashinfer, megamoe …",
+      ReadName(sglang::AllToAllBackends(), [s](std::string text) { s->moe_a2a_backend = text; }));
+  o->Value("--moe-runner-backend", "NAME", "auto, marlin, triton, flashinfer_mxfp4 …",
+           ReadName(sglang::MoeRunners(), [s](std::string text) { s->moe_runner_backend = text; }));
+  o->Value("--prefill-attention-backend", "NAME", "Of prefill, where it differs",
+           ReadName(sglang::AttentionBackends(),
+                    [s](std::string text) { s->prefill_attention_backend = text; }));
+  o->Value("--decode-attention-backend", "NAME", "Of decode, where it differs",
+           ReadName(sglang::AttentionBackends(),
+                    [s](std::string text) { s->decode_attention_backend = text; }));
 }
 
 void AddMemory(OptionSet* o, SglangSettings* s) {
@@ -173,6 +197,7 @@ void AddStates(OptionSet* o, SglangSettings* s) {
 }
 
 void AddSpeculation(OptionSet* o, SglangSettings* s) {
+  // Any name may be registered; what is not known here is told as a finding.
   o->Text("--speculative-algorithm", "NAME", "EAGLE, EAGLE3, NEXTN, STANDALONE, NGRAM, DSPARK …",
           [s](std::string text) {
             for (char& c : text) {
@@ -215,6 +240,8 @@ Status ReadSglangVariable(const std::string& name, const std::string& value, Sgl
   };
   if (name == "SGLANG_AITER_K3_OPT") {
     s->aiter_k3_opt = IsOn(value);
+  } else if (name == "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN") {
+    s->longer_context = IsOn(value);
   } else if (name == "SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK") {
     s->skip_decode_lock = IsOn(value);
   } else if (name == "SGLANG_SYMM_MEM_PREALLOC_GB_SIZE") {

@@ -230,6 +230,7 @@ Result<int> ReadCapability(const Mapping& specification) {
 
 Status ReadSpecification(const Mapping& card, GpuSpec& out) {
   static const std::vector<std::string> kKeys = {"cards_per_node",
+                                                 "nvlink_domain",
                                                  "nominal_gb",
                                                  "compute_capability",
                                                  "multiprocessors",
@@ -243,6 +244,9 @@ Status ReadSpecification(const Mapping& card, GpuSpec& out) {
   SHARDPLAN_ASSIGN_OR_RETURN(const Mapping map,
                              Mapping::Read(card.place(), node, "specification", kKeys));
   SHARDPLAN_ASSIGN_OR_RETURN(out.cards_per_node, map.Count("cards_per_node", kMostCards));
+  if (node["nvlink_domain"]) {
+    SHARDPLAN_ASSIGN_OR_RETURN(out.nvlink_domain, map.Count("nvlink_domain", kMostCards));
+  }
   SHARDPLAN_ASSIGN_OR_RETURN(out.nominal_gb, map.Count("nominal_gb", kFastestGbPerS));
   SHARDPLAN_ASSIGN_OR_RETURN(out.capability, ReadCapability(map));
   SHARDPLAN_ASSIGN_OR_RETURN(out.multiprocessors,

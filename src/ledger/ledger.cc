@@ -40,8 +40,7 @@ void Ledger::Close() {
   Basis outside_basis = Basis::kExact;
   for (const Entry& entry : entries_) {
     Range bytes = entry.bytes;
-    const bool cache =
-        entry.account == Account::kKvCache || entry.account == Account::kStateCache;
+    const bool cache = entry.account == Account::kKvCache || entry.account == Account::kStateCache;
     if (cache) std::swap(bytes.low, bytes.high);
     (entry.in_budget ? inside : outside) += bytes;
     Basis& basis = entry.in_budget ? inside_basis : outside_basis;

@@ -74,7 +74,9 @@ void PlaceOnNodes(const Environment& env, const Deployment& d, Prepared* out) {
     return;
   }
   place.ranks_per_node = world / place.nodes;
-  place.tp_spans_nodes = d.sizes.tp > place.ranks_per_node;
+  // Trays of one NVLink domain are as near as cards of one node.
+  place.tp_spans_nodes =
+      d.sizes.tp > std::max<int64_t>(place.ranks_per_node, env.gpu.nvlink_domain);
   if (place.tp_spans_nodes) {
     finding("layout.tp_spans_nodes", Severity::kWarning,
             fmt::format("a tensor-parallel group spans {} nodes: every layer's all-reduce crosses "

@@ -68,6 +68,20 @@ std::string Engines(const std::vector<Variant>& variants, size_t width) {
   return "Why the engines differ\n" + table.Render(width) + "\n";
 }
 
+// Options that a variant's engine does not have: they change nothing there.
+std::string Foreign(const std::vector<Variant>& variants, size_t width) {
+  std::string out;
+  for (size_t i = 0; i < variants.size(); ++i) {
+    for (const Finding& finding : variants[i].plan.findings) {
+      if (finding.id != "engine.foreign_option") continue;
+      out += Wrap(fmt::format("In {}: {}: {}", i + 1, Printable(finding.subject, 300),
+                              Printable(finding.message)),
+                  width, 0, 2);
+    }
+  }
+  return out.empty() ? "" : out + "\n";
+}
+
 std::string Verdicts(const std::vector<Variant>& variants, size_t width) {
   const size_t number = std::to_string(variants.size()).size();
   std::string out = "Verdicts\n";
@@ -145,7 +159,7 @@ std::string RenderComparisonTable(const std::vector<Variant>& variants,
   if (variants.empty()) return "";
   const auto width = static_cast<size_t>(std::max(options.width, 40));
   return TitleLine(variants, width) + "\n" + Rows(variants, width) + "\n" +
-         Engines(variants, width) + Verdicts(variants, width) + "\n" +
+         Foreign(variants, width) + Engines(variants, width) + Verdicts(variants, width) + "\n" +
          ClosingLine(variants, width, options.color);
 }
 

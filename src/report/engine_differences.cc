@@ -68,6 +68,18 @@ class Differences {
                     memory.fraction, memory.fraction_given ? " as given" : " (SGLang's own)"));
   }
 
+  void Layout() {
+    const ParallelSizes& v = p_.vllm->sizes;
+    const ParallelSizes& s = p_.sglang->sizes;
+    Add(v.ep() != s.ep(), "layout", false,
+        fmt::format(
+            "expert parallel over {} in vLLM and {} in SGLang: --enable-expert-parallel has "
+            "no size, --ep-size is one",
+            v.ep(), s.ep()));
+    Add(s.dp_in_tp, "layout", true,
+        fmt::format("DP {} is {} engines in vLLM and attention inside TP in SGLang", s.dp, v.dp));
+  }
+
   void Weights() {
     const WeightsDetail& v = p_.v->detail;
     const WeightsDetail& s = p_.s->detail;
@@ -111,7 +123,7 @@ class Differences {
 
   void Caches() {
     const StaticMemoryPlan& memory = *p_.sglang->static_memory;
-    if (memory.states) {
+    if (memory.states && memory.states->slots > 0) {
       Add(true, "state_cache", true,
           fmt::format(
               "vLLM keeps states in blocks of the KV cache, SGLang in a pool of its own: {} "
@@ -144,6 +156,7 @@ std::vector<EngineDifference> EngineDifferences(const std::vector<Variant>& vari
   if (!pair) return {};
   Differences differences(*pair);
   differences.Budget();
+  differences.Layout();
   differences.Weights();
   differences.Running();
   differences.Caches();

@@ -228,10 +228,36 @@ TEST(FromSglangCommandTest, OptionsOfTheOtherEngineReadNothing) {
                                                      "--enable-eplb --disable-custom-all-reduce"));
   EXPECT_EQ(applied.error, "");
   EXPECT_THAT(applied.what.deployment.vllm_options, IsEmpty());
-  EXPECT_FALSE(applied.what.deployment.settings.enable_eplb);
+  EXPECT_TRUE(applied.what.deployment.sglang.enable_eplb);
   EXPECT_THAT(applied.what.deployment.settings.extra_arguments,
-              ElementsAre("--enable-lora", "--max-lora-rank", "64", "--enable-eplb",
-                          "--disable-custom-all-reduce"));
+              ElementsAre("--enable-lora", "--max-lora-rank", "64", "--disable-custom-all-reduce"));
+}
+
+// A command that spreads eight ranks over two nodes means it; cards that it leaves alone are
+// carried.
+TEST(FromSglangCommandTest, PlacesAreKept) {
+  Applied applied = Apply(kStart + std::string("--tp 8 --nnodes 2 --node-rank 0 --dist-init-addr "
+                                               "a:1 --base-gpu-id 4"));
+  EXPECT_EQ(applied.error, "");
+  EXPECT_EQ(applied.what.deployment.nodes, 2);
+  EXPECT_EQ(applied.what.deployment.gpus_per_node, 4);
+  EXPECT_THAT(applied.what.deployment.settings.extra_arguments, ElementsAre("--base-gpu-id", "4"));
+  applied = Apply(kStart + std::string("--tp 16 --nnodes 2"));
+  EXPECT_EQ(applied.what.deployment.nodes, 2);
+  EXPECT_FALSE(applied.what.deployment.gpus_per_node);
+}
+
+// A secret ends in TOKEN; what counts tokens is none.
+TEST(FromSglangCommandTest, CountsOfTokensAreNoSecrets) {
+  const Applied applied = Apply(
+      "HF_TOKEN=hf_x SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK=256 "
+      "SGLANG_OPT_DEEPGEMM_MEGA_MOE_NUM_MAX_TOKENS_PER_RANK=20480 " +
+      std::string(kStart) + "--tp 8");
+  EXPECT_EQ(applied.error, "");
+  EXPECT_EQ(applied.what.deployment.sglang.mega_moe_tokens, 20480);
+  ASSERT_EQ(applied.what.deployment.settings.env.size(), 2u);
+  EXPECT_EQ(applied.what.deployment.settings.env[0].first,
+            "SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK");
 }
 
 TEST(FromSglangCommandTest, ThePublishedRecipesAreRead) {

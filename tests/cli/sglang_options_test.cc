@@ -65,6 +65,10 @@ TEST(SglangOptions, SpellingsOfTheSame) {
     EXPECT_THAT(p.d.sglang_options, IsEmpty());
   }
   EXPECT_EQ(Parse("--chunked-prefill-size -1").d.sglang.chunked_prefill_size, -1);
+  EXPECT_EQ(Parse("--offload-group-size -1").d.sglang.offload_group_size, 0);
+  EXPECT_TRUE(Parse("--enable-eplb").d.sglang.enable_eplb);
+  EXPECT_TRUE(Parse("--enable-ep-moe").d.sglang.enable_ep_moe);
+  EXPECT_EQ(Parse("--enable-deepep-moe").d.sglang.moe_a2a_backend, "deepep");
   EXPECT_EQ(Parse("--kv-cache-dtype fp8").d.sglang.kv_cache_dtype, "fp8_e4m3");
   EXPECT_EQ(Parse("--attention-backend FLASHMLA").d.sglang.attention_backend, "flashmla");
 }
@@ -169,6 +173,11 @@ TEST(SglangOptions, Errors) {
       {"--mamba-radix-cache-strategy lazy",
        "--mamba-radix-cache-strategy lazy: expected auto, no_buffer, extra_buffer or "
        "extra_buffer_lazy"},
+      {"--moe-runner-backend marlim",
+       "--moe-runner-backend marlim: SGLang has no backend of this name; did you mean marlin?"},
+      {"--mamba-ssm-dtype fp8",
+       "--mamba-ssm-cache-dtype fp8: expected auto, float32, float16 or bfloat16"},
+      {"--context-length 0", "--max-model-len 0: expected at least 1 token"},
       {"--cuda-graph-bs 1,,2", "--cuda-graph-bs-decode 1,,2: expected a whole number, at least 1"},
       {"--env SGLANG_MAMBA_SSM_DTYPE=int8",
        "--env SGLANG_MAMBA_SSM_DTYPE=int8: expected float32, float16 or bfloat16"},

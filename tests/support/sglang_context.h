@@ -27,6 +27,7 @@ class SglangContext {
     gpu_.vendor = "nvidia";
     Card(143771, 90);
     context.arch = &spec_.arch;
+    context.dtype = spec_.arch.dtype;
     context.table = &spec_.table;
     context.gpu = &gpu_;
     context.profile = &profile_;

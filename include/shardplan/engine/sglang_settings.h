@@ -29,8 +29,10 @@ struct SglangSettings {
   bool enable_dp_lm_head = false;
   std::optional<int64_t> moe_dense_tp_size;
   int64_t redundant_experts = 0;  // --ep-num-redundant-experts, over all ranks
+  bool enable_eplb = false;
+  bool enable_ep_moe = false;  // experts whole on every rank, in releases before 0.5.2
 
-  std::string moe_a2a_backend = "none";
+  std::string moe_a2a_backend = "none";  // "deepep" for --enable-deepep-moe
   std::string moe_runner_backend = "auto";
   std::optional<std::string> attention_backend;
   std::optional<std::string> prefill_attention_backend;
@@ -49,6 +51,7 @@ struct SglangSettings {
   std::optional<int64_t> page_size;
   std::string kv_cache_dtype = "auto";
   bool disable_radix_cache = false;
+  bool longer_context = false;  // SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN
   bool disable_overlap_schedule = false;
   double swa_full_tokens_ratio = 0.8;
   double cpu_offload_gb = 0;  // GiB a rank

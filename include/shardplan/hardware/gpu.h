@@ -39,6 +39,7 @@ struct GpuSpec {
   // Compute capability times ten (90 for Hopper, 103 for Blackwell Ultra); 0 for cards without one.
   int capability = 0;
   int cards_per_node = 8;   // what a server usually has of them
+  int nvlink_domain = 0;    // cards that NVLink joins, over nodes; 0: those of a node
   int multiprocessors = 0;  // SM count (AMD: compute units); rules of the sampler use it
 
   double memory_gb_per_s = 0;  // peak, data sheet, decimal gigabytes

@@ -91,12 +91,14 @@ void AddDraft(const Context& c, TokenCell* cell, double per_layer) {
   const ServerArgs& a = c.args;
   if (a.draft_layers > 0 && per_layer > 0) {
     cell->bytes += per_layer * static_cast<double>(a.draft_layers);
+    cell->draft += per_layer * static_cast<double>(a.draft_layers);
     cell->full += Bytes(static_cast<int64_t>(per_layer) * a.draft_layers);
     cell->rule += fmt::format("; {} draft layers", a.draft_layers);
   }
   if (a.draft_bytes_per_token > 0) {
     const int64_t bytes = a.draft_bytes_per_token * a.dcp_size;
     cell->bytes += static_cast<double>(bytes);
+    cell->draft += static_cast<double>(bytes);
     cell->full += Bytes(bytes);
     cell->rule += fmt::format("; a draft of {} B", FormatCount(bytes));
   }
@@ -162,9 +164,7 @@ Result<KvFormat> ResolveKvFormat(const Context& c, std::string_view backend) {
     } else if (c.arch->fp8_cache) {
       name = "fp8_e4m3";  // the checkpoint's scales ask for it
     } else {
-      name = c.arch->dtype == DType::kF16   ? "float16"
-             : c.arch->dtype == DType::kF32 ? "float32"
-                                            : "bfloat16";
+      name = c.dtype == DType::kF16 ? "float16" : c.dtype == DType::kF32 ? "float32" : "bfloat16";
     }
   }
   if (name == "bf16") name = "bfloat16";

@@ -34,6 +34,7 @@ struct TokenCell {
   // Bytes per token of max_total_num_tokens: full + ratio × window, or the window's alone where no
   // layer keeps every token; zero where the stage caches nothing. A draft scales it.
   double bytes = 0;
+  double draft = 0;  // of them: a draft's
   std::string rule;  // "8 of 8 KV heads × (128 + 128) × 36 layers × 2 B"
 };
 

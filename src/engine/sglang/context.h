@@ -31,6 +31,7 @@ struct ServerArgs : SglangSettings {
   std::optional<std::vector<int64_t>> pp_partition;  // SGLANG_PP_LAYER_PARTITION
 
   int64_t draft_layers = 0;  // that the draft adds to the cache
+  bool draft_tokens_given = false;
 
   // As the schedule runs: pipeline stages switch the overlap off.
   bool overlap() const { return !disable_overlap_schedule && pp_size == 1; }

@@ -262,10 +262,17 @@ Defaults ResolveDefaults(const Context& c) {
       a.decode_attention_backend.value_or(a.attention_backend.value_or(DefaultAttentionBackend(c)));
   ResolveFraction(c, chunk, max_bs, &d);
 
+  // Switched off once backends are final, when the fraction stands: it keeps their share.
+  if (d.attention_backend == "trtllm_mla" && !a.prefill_graph &&
+      c.arch->family.starts_with("deepseek-v3")) {
+    d.prefill_graph = PrefillGraph::kDisabled;
+    d.prefill_graphs.clear();
+  }
   d.page_size = PageSizeOf(*c.profile, d.attention_backend, a.page_size.value_or(1));
   if (a.prefill_attention_backend) {
     d.page_size = PageSizeOf(*c.profile, *a.prefill_attention_backend, d.page_size);
   }
+  d.chunk_as_given = chunk;
   d.chunked_prefill_size = a.enable_dp_attention && chunk > 0 ? chunk / a.dp_size : chunk;
   d.max_running_requests =
       a.max_running_requests.value_or(a.is_speculative() ? kSpeculativeRequests : 0);

@@ -21,6 +21,7 @@ struct ReserveTerm {
 // by the card's memory, then the fraction from them, and only then what DP attention changes.
 struct Defaults {
   int64_t chunked_prefill_size = 0;    // as served: divided by DP under DP attention; -1: whole
+  int64_t chunk_as_given = 0;          // as a command has it: before that
   int64_t max_running_requests = 0;    // 0: not limited by a flag or a default
   std::vector<int64_t> decode_graphs;  // requests; empty: no decode graphs
   PrefillGraph prefill_graph = PrefillGraph::kDisabled;

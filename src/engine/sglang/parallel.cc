@@ -57,10 +57,15 @@ void CheckSizes(const ServerArgs& a, Refusals* r) {
            "Please enable dp attention when setting enable_dp_lm_head. ",
            "--enable-dp-attention, or leave it out");
   }
-  if (a.tp_size % (ExpertParallel(a) * a.moe_dp_size) != 0) {
+  if (a.tp_size % ExpertParallel(a) != 0) {
     r->Add("layout.experts", fmt::format("--ep-size {}", a.ep_size),
            fmt::format("tp_size={} is not divisible by ep_size={}", a.tp_size, ExpertParallel(a)),
            "choose a divisor of --tp-size");
+  } else if (a.tp_size % (ExpertParallel(a) * a.moe_dp_size) != 0) {
+    r->Add("layout.experts", fmt::format("--moe-dp-size {}", a.moe_dp_size),
+           fmt::format("tp_size={} is not divisible by ep_size={} × moe_dp_size={}", a.tp_size,
+                       ExpertParallel(a), a.moe_dp_size),
+           "choose divisors of --tp-size");
   }
   if (a.moe_dense_tp_size && *a.moe_dense_tp_size != 1 && *a.moe_dense_tp_size != a.tp_size) {
     r->Add("layout.moe_dense_tp", fmt::format("--moe-dense-tp-size {}", *a.moe_dense_tp_size),
@@ -107,6 +112,14 @@ void CheckHeads(const Context& c, Refusals* r) {
     r->Add("layout.kv_heads", subject,
            fmt::format("{} KV heads neither divide by {} nor into it", a.kv_heads, tp),
            "choose a divisor or a multiple");
+  }
+  // Rows are padded to a multiple of 64 first.
+  const int64_t rows = RoundUp(a.vocabulary, 64);
+  if (rows % tp != 0 || rows % c.args.tp_size != 0) {
+    r->Add(
+        "layout.vocabulary", fmt::format("--tp-size {}", c.args.tp_size),
+        fmt::format("a vocabulary of {} rows, padded to {}, is not divisible", a.vocabulary, rows),
+        "choose a divisor");
   }
   divides("linear-attention heads", a.kda.heads);
   divides("linear-attention key heads", a.gdn.k_heads);

@@ -152,6 +152,7 @@ class Sizer {
                                    : std::min(EstimatedRequests(c_, bytes / cell.bytes),
                                               static_cast<int64_t>(bytes / cell.bytes) / 2);
       fixed = RequestStates(c_, stages_[i], requests);
+      p->request_states_gib = std::max(p->request_states_gib, fixed / kGib);
     }
     const int64_t tokens = TokensIn(cell, p->page_size, std::max(bytes - fixed, 0.0));
     if (cell.window_layers > 0 || !c_.arch->compress_ratio.empty()) {

@@ -31,7 +31,8 @@ struct Pools {
   std::optional<StatePool> states;  // of models that keep states
   StateSlot slot;
 
-  double kv_gib = 0;  // what tokens have
+  double kv_gib = 0;              // what tokens have
+  double request_states_gib = 0;  // of it: what DeepSeek-V4 keeps of each request, on some stage
   KvFormat format;
   std::vector<TokenCell> cells;  // per stage
   std::vector<int64_t> stage_tokens;

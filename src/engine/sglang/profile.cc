@@ -84,9 +84,9 @@ void ReadRules(RuleReader& r, Profile* p) {
     if (sizes.empty()) r.Problem("page_sizes", "expected a size for " + backend);
   }
   r.Rule("models_since", &p->models_since);
-  r.Rule("phase_graph_flags", &p->phase_graph_flags);
-  r.Rule("state_strategy_flag", &p->state_strategy_flag);
-  r.Rule("language_only_flag", &p->language_only_flag);
+  r.Rule("log_elapsed", &p->log_elapsed);
+  r.Rule("log_kv_dtype", &p->log_kv_dtype);
+  r.Rule("log_graph_phases", &p->log_graph_phases);
   ReadMeasure(r, "gone_before_load_alone_gib", &p->gone_before_load_alone_gib);
   ReadMeasure(r, "gone_before_load_gib", &p->gone_before_load_gib);
   ReadMeasure(r, "communication_later_gib", &p->communication_later_gib);
@@ -110,6 +110,20 @@ Result<Profile> ReadProfile(const RuleBook& book, const std::string& version) {
   return p;
 }
 
+// Main after 0.5.17 was read whole, and what it changed in the weeks before is dated by its merge.
+constexpr EngineVersion kThoroughFrom = {0, 5, 15};
+
+void NoteEvidence(const Profile& p, std::vector<Finding>* findings) {
+  if (*ParseVersion(p.version) >= kThoroughFrom) return;
+  findings->push_back(
+      {"engine.evidence", Severity::kNote, "sglang@" + p.version,
+       fmt::format("of its {} rules {} were read in the source, {} are seen in public logs, {} are "
+                   "assumed",
+                   p.sources.size(), p.CountOf(Evidence::kSource), p.CountOf(Evidence::kLog),
+                   p.CountOf(Evidence::kAssumed)),
+       ""});
+}
+
 }  // namespace
 
 int64_t Profile::CountOf(Evidence evidence) const {
@@ -127,7 +141,9 @@ Result<Profile> LoadProfile(const ConfigStore& store, std::string_view version,
   SHARDPLAN_ASSIGN_OR_RETURN(const RuleBook book, RuleBook::Load(store, kRules));
   SHARDPLAN_ASSIGN_OR_RETURN(const std::string known,
                              VersionWithRules("sglang", version, book.releases(), findings));
-  return ReadProfile(book, known);
+  SHARDPLAN_ASSIGN_OR_RETURN(Profile profile, ReadProfile(book, known));
+  NoteEvidence(profile, findings);
+  return profile;
 }
 
 }  // namespace shardplan::sglang

@@ -62,10 +62,10 @@ struct Profile {
 
   std::map<std::string, std::string> models_since;  // not there yet → release they came with
 
-  // Names of flags.
-  bool phase_graph_flags = true;    // --cuda-graph-max-bs-decode, not --cuda-graph-max-bs
-  std::string state_strategy_flag;  // "--mamba-radix-cache-strategy"
-  std::string language_only_flag;   // that leaves the tower out; empty: none does
+  // The start-up log.
+  bool log_elapsed = true;       // elapsed times, and memory usage behind "Load weight end"
+  bool log_kv_dtype = true;      // of the KV pool
+  bool log_graph_phases = true;  // graphs of decode and prefill apart
 
   // Measured, not derived: low, central and high end.
   Measure gone_before_load_alone_gib;  // of a rank that is alone, beside the context

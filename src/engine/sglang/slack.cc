@@ -19,8 +19,13 @@ struct Batch {
   int64_t gathered = 0;
 };
 
-Batch PrefillBatch(const Context& c, const Defaults& d) {
+// A decoding server has one token of each request, or as many as are guessed.
+Batch LargestBatch(const Context& c, const Defaults& d, int64_t requests) {
   const int64_t dp = AttentionDp(c.args);
+  if (c.args.disaggregation_mode == Disaggregation::kDecode) {
+    const int64_t own = requests * std::max<int64_t>(1, c.args.speculative_num_draft_tokens);
+    return {own, own * dp};
+  }
   const int64_t own = d.chunked_prefill_size > 0
                           ? d.chunked_prefill_size
                           : std::max(c.args.max_prefill_tokens, ContextLength(c));
@@ -74,10 +79,13 @@ Phase Experts(const Context& c, const Batch& batch) {
 }
 
 Phase Logits(const Context& c, const Batch& batch, int64_t requests) {
-  const int64_t rows = std::min(requests, batch.own);
-  return {"logits",
-          fmt::format("{} requests × {} × (2 + 4) B", rows, FormatCount(c.arch->vocabulary)),
-          rows * c.arch->vocabulary * 6};
+  // A decoding batch has a row for each token it verifies, a prefill one for each prompt.
+  const bool decodes = c.args.disaggregation_mode == Disaggregation::kDecode;
+  const int64_t rows = decodes ? batch.own : std::min(requests, batch.own);
+  return {
+      "logits",
+      fmt::format("{} rows × {} × (2 + 4) B", FormatCount(rows), FormatCount(c.arch->vocabulary)),
+      rows * c.arch->vocabulary * 6};
 }
 
 // Residual, its norm, and what a layer hands to the next; blocks of attention residuals.
@@ -102,7 +110,7 @@ const std::string& SourceOf(const Context& c, const char* rule) {
 
 Estimate EstimateActivations(const Context& c, const Defaults& d, const StageRange& stage,
                              int64_t requests) {
-  const Batch batch = PrefillBatch(c, d);
+  const Batch batch = LargestBatch(c, d, std::max<int64_t>(1, requests));
   std::vector<Phase> phases = {Attention(c, batch), DenseMlp(c, batch), Experts(c, batch)};
   if (stage.end() == c.arch->layers()) phases.push_back(Logits(c, batch, requests));
   const Phase& largest =
@@ -112,10 +120,11 @@ Estimate EstimateActivations(const Context& c, const Defaults& d, const StageRan
   const Bytes central(carried.bytes + largest.bytes);
   Estimate estimate;
   estimate.bytes = Range(Bytes(central.count() / 3 * 2), central, central * 2);
-  estimate.source = fmt::format(
-      "one prefill of {} tokens, largest in {} (from shapes; "
-      "--chunked-prefill-size lowers it)",
-      FormatCount(batch.own), largest.name);
+  const bool decodes = c.args.disaggregation_mode == Disaggregation::kDecode;
+  estimate.source =
+      fmt::format("one {} of {} tokens, largest in {} (from shapes; {} lowers it)",
+                  decodes ? "decoding batch" : "prefill", FormatCount(batch.own), largest.name,
+                  decodes ? "--max-running-requests" : "--chunked-prefill-size");
   estimate.parts = {{carried.name, carried.rule, Bytes(carried.bytes)},
                     {largest.name, largest.rule, Bytes(largest.bytes)}};
   return estimate;
@@ -143,7 +152,7 @@ Estimate EstimateGraphs(const Context& c, const Defaults& d, const StageRange& s
                                           stage.count, each.central, each.low, each.high),
                               bytes.central});
   };
-  add("decode graphs", decode, p.decode_graph_kib, "decode_graph_kib");
+  add(kDecodeGraphs, decode, p.decode_graph_kib, "decode_graph_kib");
   add("prefill graphs", prefill, p.prefill_graph_kib, "prefill_graph_kib");
   return estimate;
 }
@@ -167,7 +176,7 @@ Estimate AllToAllBuffers(const Context& c, const Defaults& d) {
   if (a.moe_a2a_backend == "none" || c.arch->moe.experts == 0 || a.tp_size == 1) return {};
   Estimate estimate;
   if (a.moe_a2a_backend == "megamoe") {
-    const int64_t tokens = a.mega_moe_tokens > 0 ? a.mega_moe_tokens : PrefillBatch(c, d).own;
+    const int64_t tokens = a.mega_moe_tokens > 0 ? a.mega_moe_tokens : LargestBatch(c, d, 1).own;
     const int64_t width = c.arch->moe.latent > 0 ? c.arch->moe.latent : c.arch->hidden;
     const Bytes central(tokens * c.arch->moe.top_k * width * 3);
     estimate.bytes = Range(Bytes(tokens * width * 3), central, central * 2);

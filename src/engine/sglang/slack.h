@@ -25,6 +25,7 @@ struct Estimate {
 Estimate EstimateActivations(const Context& context, const Defaults& defaults,
                              const StageRange& stage, int64_t requests);
 
+inline constexpr const char* kDecodeGraphs = "decode graphs";
 // Graphs of a stage by their number and layers; sizes above max_running_requests are not captured.
 Estimate EstimateGraphs(const Context& context, const Defaults& defaults, const StageRange& stage,
                         int64_t requests);

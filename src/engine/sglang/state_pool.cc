@@ -91,19 +91,12 @@ DType RecurrentDType(const Context& c) {
 
 }  // namespace
 
-StateSlot SlotOf(const Context& c, const std::vector<StageRange>& stages) {
+StateSlot SlotOfStage(const Context& c, const StageRange& stage) {
   const Architecture& a = *c.arch;
   StateSlot slot;
-  StageRange sized{0, a.layers()};
-  if (c.profile->states_by_stage) {
-    sized = *std::max_element(stages.begin(), stages.end(),
-                              [&](const StageRange& x, const StageRange& y) {
-                                return StateLayers(a, x) < StateLayers(a, y);
-                              });
-  }
   const int64_t convolution = BitsOf(c.args.mamba_conv_dtype) / 8;
   const int64_t recurrent = BitsOf(RecurrentDType(c)) / 8;
-  for (int64_t layer = sized.first; layer < sized.end(); ++layer) {
+  for (int64_t layer = stage.first; layer < stage.end(); ++layer) {
     const AttentionKind kind = a.attention[static_cast<size_t>(layer)];
     if (!KeepsState(kind)) continue;
     const LayerState state = LayerOf(c, kind);
@@ -113,6 +106,15 @@ StateSlot SlotOf(const Context& c, const std::vector<StageRange>& stages) {
     ++slot.layers;
   }
   return slot;
+}
+
+StateSlot SlotOf(const Context& c, const std::vector<StageRange>& stages) {
+  const Architecture& a = *c.arch;
+  if (!c.profile->states_by_stage) return SlotOfStage(c, {0, a.layers()});
+  return SlotOfStage(c, *std::max_element(stages.begin(), stages.end(),
+                                          [&](const StageRange& x, const StageRange& y) {
+                                            return StateLayers(a, x) < StateLayers(a, y);
+                                          }));
 }
 
 StateStrategy ResolveStrategy(const Context& c) {

@@ -26,6 +26,9 @@ struct StateSlot {
 // Source: configs/mamba_utils.py (0bda0b168).
 StateSlot SlotOf(const Context& context, const std::vector<StageRange>& stages);
 
+// What a rank of one stage allocates for a slot: the states of its own layers.
+StateSlot SlotOfStage(const Context& context, const StageRange& stage);
+
 // Slots that a running request holds: its own and what the prefix cache keeps of it.
 // Source: kv_cache_configurator.py _calculate_mamba_ratio (0bda0b168).
 int64_t SlotsPerRequest(const Context& context);

@@ -106,7 +106,9 @@ RankPlan MakeRank(const SglangPrepared& p, const SglangEvaluation& e, const Rank
   if (pools.states && !pools.refusal) {
     pool(
         Account::kStateCache,
-        [&](const sglang::Pools& at) { return at.refusal ? Bytes() : StatePoolBytes(at); },
+        [&](const sglang::Pools& at) {
+          return at.refusal ? Bytes() : StatePoolBytes(p, at, p.stages[i]);
+        },
         fmt::format("{} slots and {} of padding × {}", FormatCount(pools.states->slots),
                     p.context.profile->state_padding_slots, FormatBytes(pools.slot.bytes())));
   }
@@ -138,7 +140,8 @@ KvPlan MakeKv(const SglangPrepared& p, const SglangEvaluation& e, int64_t window
   const sglang::TokenCell& cell = pools.cells[dearest];
   kv.bytes_per_block = kv.bytes_per_block_by_stage[dearest];
   const int64_t layers = std::max<int64_t>(1, cell.full_layers);
-  kv.page = Bytes(cell.full.count() / layers) * pools.page_size;
+  const auto draft = static_cast<int64_t>(cell.draft);
+  kv.page = Bytes((cell.full.count() - draft) / layers) * pools.page_size;
   const auto blocks = [&](const sglang::Pools& at) {
     return at.refusal ? 0 : at.tokens / at.page_size;
   };
@@ -164,7 +167,8 @@ StaticMemoryPlan MakeStatic(const SglangPrepared& p, const SglangEvaluation& e) 
   for (const sglang::ReserveTerm& term : p.defaults.terms) {
     s.terms.push_back({term.name, term.rule, term.mib});
   }
-  s.minimum_fraction = pools.minimum_fraction;
+  // As flags have them: what a backend multiplies the fraction by comes on top.
+  s.minimum_fraction = pools.minimum_fraction / p.defaults.aiter_factor;
   s.free_before_load = e.before;
   s.free_after_load = e.after;
   s.max_running_requests = pools.refusal ? 0 : pools.max_running_requests;
@@ -178,9 +182,9 @@ StaticMemoryPlan MakeStatic(const SglangPrepared& p, const SglangEvaluation& e) 
   if (p.context.args.enable_hierarchical_cache && !pools.refusal) {
     HostCachePlan cache;
     for (size_t i = 0; i < e.stages.size(); ++i) {
-      const sglang::HostCache sized =
-          sglang::SizeHostCache(p.context.args, pools.KvBytes(i), StatePoolBytes(pools),
-                                pools.page_size, pools.cells[i].bytes, p.placement.ranks_per_node);
+      const sglang::HostCache sized = sglang::SizeHostCache(
+          p.context.args, pools.KvBytes(i), StatePoolBytes(p, pools, p.stages[i]), pools.page_size,
+          pools.cells[i].bytes, p.placement.ranks_per_node);
       if (sized.per_rank <= cache.per_rank) continue;
       cache = {sized.per_rank, sized.tokens, sized.needed_per_node};
     }
@@ -190,11 +194,15 @@ StaticMemoryPlan MakeStatic(const SglangPrepared& p, const SglangEvaluation& e) 
     const SglangStage& stage = e.stages[i];
     sglang::StartupFacts facts;
     facts.stage = i;
+    facts.layers = p.stages[i];
     facts.capacity = p.gpu.cuda_visible.bytes.central;
     facts.before_load = e.before.central;
     facts.weights = stage.weights.central - stage.draft;
     facts.draft = stage.draft;
-    facts.graphs = stage.graphs.bytes.central;
+    for (const Part& part : stage.graphs.parts) {
+      (part.name == sglang::kDecodeGraphs ? facts.decode_graphs : facts.prefill_graphs) +=
+          part.bytes;
+    }
     for (const sglang::SlackItem& item : stage.items) {
       if (item.name != sglang::kSparePage) facts.slack_items += item.bytes;
     }
@@ -263,15 +271,17 @@ void FillHeader(const SglangEnvironment& env, const SglangPrepared& p, Plan* pla
   plan->findings.insert(plan->findings.end(), p.findings.begin(), p.findings.end());
 }
 
-std::vector<LaunchPlan> MakeLaunch(const SglangPrepared& p, const Model& model) {
+std::vector<LaunchPlan> MakeLaunch(const SglangPrepared& p, const Model& model,
+                                   const sglang::HasFlagFn& has) {
   std::vector<LaunchPlan> launch;
   if (model.hypothetical) return launch;
   sglang::ServerArgs own = p.context.args;
   own.pp_partition.reset();
   const bool explicit_partition = p.stages != sglang::Stages(own, p.context.arch->layers());
   for (int64_t node = 0; node < p.placement.nodes; ++node) {
-    NodeCommand command = sglang::MakeCommand(p.context, p.defaults, p.deployment.settings,
-                                              model.inventory.directory, node, explicit_partition);
+    NodeCommand command =
+        sglang::MakeCommand(p.context, p.defaults, p.deployment.settings, model.inventory.directory,
+                            node, explicit_partition, has);
     launch.push_back({node, std::move(command.env), std::move(command.argv)});
   }
   return launch;
@@ -299,9 +309,15 @@ std::optional<double> LargestFraction(const SglangEnvironment& env, const Deploy
   return static_cast<double>(SmallestThat(1, 999, too_large) - 1) / 1000;
 }
 
+bool IsWindowAsked(const SglangPrepared& p) {
+  return p.deployment.sglang.context_length || p.deployment.require_concurrency > 1 ||
+         p.deployment.output_tokens || p.deployment.settings.max_model_len_auto;
+}
+
 SglangDemand DemandOf(const SglangPrepared& p, const sglang::Pools& pools) {
   const int64_t requests = p.deployment.require_concurrency;
-  const int64_t window = sglang::ContextLength(p.context);
+  int64_t window = sglang::ContextLength(p.context);
+  if (!IsWindowAsked(p)) window = std::min(window, std::max<int64_t>(pools.logical_tokens, 1));
   const int64_t each = RoundUp(CeilDiv(window, p.sizes.dcp), pools.page_size);
   SglangDemand demand;
   demand.requests = requests;
@@ -360,7 +376,7 @@ Result<Plan> AssembleSglang(const SglangEnvironment& env, const Deployment& depl
                            {p.stages, model.arch.tied_embeddings, !p.context.args.language_only,
                             p.draft && p.draft->model && p.draft->model->in_checkpoint},
                            model, plan.ranks);
-    plan.launch = MakeLaunch(p, model);
+    plan.launch = MakeLaunch(p, model, FlagsOf(env, deployment));
     CheckLaunchFlags(*env.flags, VersionOf(env, deployment), deployment.settings, &plan);
   }
   SortFindings(plan.findings);

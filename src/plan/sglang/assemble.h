@@ -14,6 +14,9 @@ struct SglangDemand {
   int64_t states = 0;  // slots
   int64_t requests = 0;
 };
+// Whether somebody asked for the window: SGLang starts with a pool that does not hold the model's.
+bool IsWindowAsked(const SglangPrepared& prepared);
+
 SglangDemand DemandOf(const SglangPrepared& prepared, const sglang::Pools& pools);
 
 // Whether pools of one end hold the demand and start at all.

@@ -156,9 +156,15 @@ Result<sglang::Pools> PoolsAt(const SglangPrepared& p, const SglangEvaluation& e
 
 }  // namespace
 
-Bytes StatePoolBytes(const sglang::Pools& pools) {
+Bytes StatePoolBytes(const SglangPrepared& p, const sglang::Pools& pools, const StageRange& stage) {
   if (!pools.states) return Bytes();
-  return Gibibytes(std::max(0.0, pools.states->pool_gib + pools.states->scratch_gib)).ToBytes();
+  const sglang::StateSlot own = sglang::SlotOfStage(p.context, stage);
+  const int64_t slots =
+      std::max<int64_t>(0, pools.states->slots) + p.context.profile->state_padding_slots;
+  const double scratch = std::max(0.0, pools.states->scratch_gib) * static_cast<double>(kGiB);
+  const double share = static_cast<double>(own.states().count()) /
+                       static_cast<double>(std::max<int64_t>(1, pools.slot.states().count()));
+  return own.bytes() * slots + Bytes(static_cast<int64_t>(scratch * share));
 }
 
 Bytes SglangBudget(const SglangPrepared& p, const SglangEvaluation& e, End end) {

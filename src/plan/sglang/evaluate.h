@@ -44,8 +44,10 @@ Result<SglangEvaluation> EvaluateSglang(const SglangPrepared& prepared, const Mo
 // --mem-fraction-static × the memory that was free at one end.
 Bytes SglangBudget(const SglangPrepared& prepared, const SglangEvaluation& evaluation, End end);
 
-// Bytes of the state pool, scratch of drafts included, on every rank.
-Bytes StatePoolBytes(const sglang::Pools& pools);
+// Bytes of the state pool on a rank of a stage, scratch of drafts included: slots of its own
+// layers.
+Bytes StatePoolBytes(const SglangPrepared& prepared, const sglang::Pools& pools,
+                     const StageRange& stage);
 
 }  // namespace shardplan
 

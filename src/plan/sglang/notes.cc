@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/sglang/arguments.h"
 #include "engine/sglang/host_cache.h"
 #include "engine/sglang/parallel.h"
 #include "engine/sglang/refusals.h"
@@ -26,8 +27,9 @@ const RankPlan& Fullest(const Plan& plan) {
       [](const RankPlan& a, const RankPlan& b) { return a.headroom < b.headroom; });
 }
 
+// As the flag has it.
 std::string FractionText(const SglangPrepared& p) {
-  return sglang::FormatPython(p.defaults.mem_fraction_static);
+  return sglang::FormatPython(sglang::FlagFraction(p.defaults));
 }
 
 // The pools refuse: weights and slack leave nothing, or too little for one request.
@@ -45,14 +47,18 @@ void CheckPools(const SglangEvaluation& e, const Plan& plan, std::vector<Finding
   const char* const id = states                               ? "fit.states"
                          : pools.refusal->id == "pool.window" ? "fit.window_pool"
                                                               : "fit.no_kv_memory";
+  std::string rest = pools.rest_gib > 0
+                         ? FormatGiB(Gibibytes(pools.rest_gib).ToBytes(), 2) + " left"
+                         : FormatGiB(Gibibytes(-pools.rest_gib).ToBytes(), 2) + " short";
+  if (pools.request_states_gib > 0) {
+    rest += fmt::format(", {} of it for what requests keep beside their tokens",
+                        FormatGiB(Gibibytes(pools.request_states_gib).ToBytes(), 2));
+  }
   out->push_back({id, Severity::kError, RankName(rank),
                   fmt::format("{} of weights, {} free before them, {} of it outside the fraction: "
                               "{}. SGLang would say: {}",
                               FormatGiB(rank.weights, 2), FormatGiB(e.before.central, 2),
-                              FormatGiB(Gibibytes(pools.slack_gib).ToBytes(), 2),
-                              pools.rest_gib > 0
-                                  ? FormatGiB(Gibibytes(pools.rest_gib).ToBytes(), 2) + " left"
-                                  : FormatGiB(Gibibytes(-pools.rest_gib).ToBytes(), 2) + " short",
+                              FormatGiB(Gibibytes(pools.slack_gib).ToBytes(), 2), rest,
                               pools.refusal->message),
                   ""});
 }
@@ -63,12 +69,17 @@ void CheckDemand(const SglangPrepared& p, const SglangEvaluation& e, const Plan&
   const sglang::Pools& pools = e.central;
   const int64_t window = plan.window.max_model_len;
   if (pools.logical_tokens < window) {
+    const bool asked = IsWindowAsked(p);
     out->push_back(
-        {"fit.window", Severity::kError, fmt::format("--context-length {}", window),
-         fmt::format("SGLang starts, but its pool holds {} tokens: a request of the full window is "
-                     "refused when it comes",
-                     FormatCount(pools.logical_tokens)),
-         ""});
+        {"fit.window", asked ? Severity::kError : Severity::kWarning,
+         fmt::format("--context-length {}", window),
+         fmt::format("SGLang starts, but its pool holds {} tokens: a request of the {} is refused "
+                     "when it comes",
+                     FormatCount(pools.logical_tokens),
+                     asked ? "full window" : "model's whole window, which nobody asked for,"),
+         asked
+             ? ""
+             : fmt::format("--context-length {}, or as much as is needed", pools.logical_tokens)});
     return;
   }
   if (PoolsHold(p, pools)) return;
@@ -147,7 +158,9 @@ void NotePadding(const SglangPrepared& p, std::vector<Finding>* out) {
        fmt::format("routed experts, {} ÷ {}", a.moe.intermediate, sglang::MoeTp(p.context.args)),
        fmt::format("a slice of {} is padded to {} (+{:.0f} %)", local, padded,
                    100.0 * static_cast<double>(padded - local) / static_cast<double>(local)),
-       fmt::format("--ep-size {} keeps experts whole, without padding", p.context.args.tp_size)});
+       p.sizes.ep() < p.context.args.tp_size
+           ? fmt::format("--ep-size {} keeps experts whole", p.context.args.tp_size)
+           : ""});
 }
 
 void NoteReplicas(const SglangPrepared& p, std::vector<Finding>* out) {
@@ -174,11 +187,12 @@ void NoteSymmetricMemory(const SglangPrepared& p, std::vector<Finding>* out) {
 
 void NoteAiter(const SglangPrepared& p, std::vector<Finding>* out) {
   if (p.defaults.aiter_factor == 1) return;
-  out->push_back({"sglang.aiter_fraction", Severity::kWarning, "--attention-backend aiter",
-                  fmt::format("SGLang multiplies --mem-fraction-static by 0.85 behind a window of "
-                              "more than 8,192 tokens, even a given one: {} holds",
-                              FractionText(p)),
-                  "--attention-backend triton escapes it"});
+  out->push_back(
+      {"sglang.aiter_fraction", Severity::kWarning, "--attention-backend aiter",
+       fmt::format("SGLang multiplies --mem-fraction-static by 0.85 behind a window of "
+                   "more than 8,192 tokens, even a given one: {} becomes {}",
+                   FractionText(p), sglang::FormatPython(p.defaults.mem_fraction_static)),
+       "--attention-backend triton escapes it"});
 }
 
 void NoteRange(const Plan& plan, std::vector<Finding>* out) {
@@ -226,7 +240,7 @@ std::optional<double> SmallestFraction(const SglangPrepared& p, const SglangEval
   const sglang::FreeMemory free{InGiB(e.before.central).value(), InGiB(e.after.central).value()};
   const auto holds = [&](int64_t thousandths) {
     sglang::Defaults defaults = p.defaults;
-    defaults.mem_fraction_static = static_cast<double>(thousandths) / 1000;
+    defaults.mem_fraction_static = static_cast<double>(thousandths) / 1000 * defaults.aiter_factor;
     const auto pools = sglang::SizePools(p.context, defaults, p.stages, free);
     return pools && PoolsHold(p, *pools);
   };

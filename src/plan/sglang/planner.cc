@@ -57,6 +57,21 @@ std::optional<int64_t> RatioThatFits(const Evaluator& evaluate, const Deployment
   return smallest;
 }
 
+// Requests that run at once: what each keeps, and what graphs of fewer leave, may be what is short.
+std::optional<int64_t> RequestsThatFit(const Evaluator& evaluate, const Deployment& deployment) {
+  constexpr int64_t kMost = 4096;
+  Deployment changed = deployment;
+  const auto too_many = [&](int64_t requests) {
+    changed.sglang.max_running_requests = requests;
+    return !FitsBy(evaluate, changed);
+  };
+  const int64_t least = deployment.require_concurrency * std::max<int64_t>(1, deployment.sizes.dp);
+  const int64_t most = deployment.sglang.max_running_requests.value_or(kMost);
+  if (most <= least || too_many(least)) return std::nullopt;
+  if (!too_many(most)) return most;
+  return SmallestThat(least, most, too_many) - 1;
+}
+
 }  // namespace
 
 Result<Plan> SglangPlanner::Assemble(const Deployment& deployment, bool brief) const {
@@ -70,6 +85,8 @@ std::string SglangPlanner::DescribeFix(const Deployment& deployment, const Plan&
     return std::move(*made);
   };
   Deployment base = deployment;
+  // Its ranks are those of TP.
+  base.sizes.dp_in_tp = base.sglang.enable_dp_attention && base.sizes.dp > 1;
   std::string first;
   const bool upcast = std::any_of(plan.findings.begin(), plan.findings.end(),
                                   [](const Finding& f) { return f.id == "sglang.expert_upcast"; });
@@ -103,6 +120,16 @@ std::string SglangPlanner::DescribeFix(const Deployment& deployment, const Plan&
     Deployment without = base;
     without.sglang.disable_radix_cache = true;
     if (FitsBy(evaluate, without)) fixes.push_back("--disable-radix-cache (one state a request)");
+  }
+  if (base.sglang.max_mamba_cache_size) {
+    Deployment without = base;
+    without.sglang.max_mamba_cache_size.reset();
+    if (FitsBy(evaluate, without)) {
+      fixes.push_back("no --max-mamba-cache-size (--mamba-full-memory-ratio divides)");
+    }
+  }
+  if (const auto requests = RequestsThatFit(evaluate, base)) {
+    fixes.push_back(fmt::format("--max-running-requests {} (the most that fit)", *requests));
   }
   if (const auto window = LargestWindowBy(evaluate, base)) {
     fixes.push_back(DescribeWindow("--context-length", *window));

@@ -8,6 +8,7 @@
 
 #include "engine/command_findings.h"
 #include "engine/sglang/cell.h"
+#include "engine/sglang/legality.h"
 #include "engine/sglang/offload.h"
 #include "engine/sglang/parallel.h"
 #include "engine/sglang/refusals.h"
@@ -32,23 +33,35 @@ sglang::ServerArgs ArgumentsOf(const Deployment& d) {
   args.pp_partition = d.partition;
   // One rank of attention is what it is without.
   if (args.dp_size == 1) args.enable_dp_attention = false;
-  if (d.sizes.expert_parallel && args.ep_size == 1) args.ep_size = args.tp_size;
+  if ((d.sizes.expert_parallel || args.enable_ep_moe) && args.ep_size == 1) {
+    args.ep_size = args.tp_size;
+  }
   return args;
 }
 
-// Steps, branches and tokens that SGLang chooses where nobody gives them.
-// Source: speculative/spec_utils.py auto_choose_speculative_params (0bda0b168).
+// Steps, branches and tokens that SGLang chooses where nobody gives them. With one branch it makes
+// the tokens steps + 1 whatever is given.
+// Source: speculative/spec_utils.py auto_choose_speculative_params, server_args.py (0bda0b168).
 void ChooseDraftTokens(const Architecture& arch, sglang::ServerArgs* args) {
-  if (!args->is_speculative() || args->speculative_num_draft_tokens > 0) return;
+  if (!args->is_speculative()) return;
+  args->draft_tokens_given = args->speculative_num_draft_tokens > 0;
+  if (args->draft_tokens_given) return;
   static const std::set<std::string> chains = {"deepseek-v3", "deepseek-v3.2", "kimi-k2.5",
                                                "glm-moe-dsa", "glm4-moe",      "gpt-oss",
                                                "bailing-moe"};
   const bool chain = chains.contains(arch.family);
-  args->speculative_num_draft_tokens =
-      args->speculative_num_steps && args->speculative_eagle_topk.value_or(1) == 1
-          ? *args->speculative_num_steps + 1
-      : chain ? 4
-              : 8;
+  // Only drafts of these have steps and branches.
+  static const std::set<std::string> stepping = {"EAGLE", "EAGLE3", "NEXTN", "STANDALONE"};
+  if (!stepping.contains(args->speculative_algorithm)) {
+    args->speculative_num_draft_tokens = 8;
+  } else if (args->speculative_num_steps) {
+    if (!args->speculative_eagle_topk) args->speculative_eagle_topk = 1;
+    args->speculative_num_draft_tokens = *args->speculative_num_steps + 1;
+  } else if (!args->speculative_eagle_topk) {
+    args->speculative_num_steps = chain ? 3 : 5;
+    args->speculative_eagle_topk = chain ? 1 : 4;
+    args->speculative_num_draft_tokens = chain ? 4 : 8;
+  }
 }
 
 // vLLM's name for the same kind of draft; empty where it has no tensors that a config tells.
@@ -132,13 +145,11 @@ void CheckForeign(const Deployment& d, std::vector<Finding>* out) {
   }
 }
 
-void CheckFraction(const Deployment& d, const sglang::Profile& profile, std::vector<Finding>* out) {
-  if (d.sglang.language_only && profile.language_only_flag.empty()) {
-    out->push_back(
-        {"engine.language_only", Severity::kWarning, "--language-only",
-         fmt::format("SGLang {} has no flag that leaves the vision tower out", profile.version),
-         "0.5.18 and later have --language-model-only"});
-  }
+void CheckTower(const Deployment& d, const sglang::HasFlagFn& has, std::vector<Finding>* out) {
+  if (!d.sglang.language_only || has("--language-only")) return;
+  out->push_back({"engine.language_only", Severity::kWarning, "--language-only",
+                  "this version has no flag that leaves the vision tower out",
+                  "0.5.18 and later have --language-model-only"});
 }
 
 // First release with an architecture, where it is known.
@@ -164,7 +175,7 @@ Result<DType> ModelDType(const Deployment& d, const Architecture& arch) {
 }
 
 void ListDefaults(const SglangPrepared& p, const sglang::KvFormat& format,
-                  std::vector<OptionValue>* out) {
+                  const sglang::HasFlagFn& has, std::vector<OptionValue>* out) {
   const sglang::Context& c = p.context;
   const sglang::ServerArgs& a = c.args;
   const sglang::Defaults& d = p.defaults;
@@ -172,9 +183,9 @@ void ListDefaults(const SglangPrepared& p, const sglang::KvFormat& format,
     if (!given) out->emplace_back(name, std::move(value));
   };
   add(d.fraction_given, "mem-fraction-static", sglang::FormatPython(d.mem_fraction_static));
-  add(a.context_length.has_value(), "context-length", std::to_string(sglang::ContextLength(c)));
-  add(a.chunked_prefill_size.has_value(), "chunked-prefill-size",
-      std::to_string(d.chunked_prefill_size));
+  add(a.context_length || p.deployment.settings.max_model_len_auto, "context-length",
+      std::to_string(sglang::ContextLength(c)));
+  add(a.chunked_prefill_size.has_value(), "chunked-prefill-size", std::to_string(d.chunk_as_given));
   if (d.max_running_requests > 0) {
     add(a.max_running_requests.has_value(), "max-running-requests",
         std::to_string(d.max_running_requests));
@@ -186,12 +197,12 @@ void ListDefaults(const SglangPrepared& p, const sglang::KvFormat& format,
     add(a.moe_runner_backend != "auto", "moe-runner-backend", sglang::ResolveMoeRunner(c));
   }
   const char* const graphs =
-      c.profile->phase_graph_flags ? "cuda-graph-max-bs-decode" : "cuda-graph-max-bs";
+      has("--cuda-graph-max-bs-decode") ? "cuda-graph-max-bs-decode" : "cuda-graph-max-bs";
   if (!d.decode_graphs.empty()) {
     add(a.cuda_graph_max_bs || !a.cuda_graph_bs.empty(), graphs,
         std::to_string(d.decode_graphs.back()));
   }
-  if (c.profile->phase_graph_flags) {
+  if (has("--cuda-graph-backend-prefill")) {
     add(a.prefill_graph || a.disable_cuda_graph, "cuda-graph-backend-prefill",
         d.prefill_graph == PrefillGraph::kBreakable   ? "breakable"
         : d.prefill_graph == PrefillGraph::kPiecewise ? "tc_piecewise"
@@ -199,18 +210,34 @@ void ListDefaults(const SglangPrepared& p, const sglang::KvFormat& format,
   }
   if (c.arch->has_state()) {
     const StateStrategy strategy = sglang::ResolveStrategy(c);
-    add(a.mamba_radix_strategy.has_value(), c.profile->state_strategy_flag.c_str() + 2,
+    add(a.mamba_radix_strategy.has_value(),
+        has("--mamba-radix-cache-strategy") ? "mamba-radix-cache-strategy"
+                                            : "mamba-scheduler-strategy",
         strategy == StateStrategy::kNoBuffer ? "no_buffer" : "extra_buffer");
     add(a.max_mamba_cache_size || a.mamba_full_memory_ratio != 0.9, "mamba-full-memory-ratio",
         sglang::FormatPython(a.mamba_full_memory_ratio));
   }
   if (a.is_speculative()) {
-    add(p.deployment.sglang.speculative_num_draft_tokens > 0, "speculative-num-draft-tokens",
+    const SglangSettings& given = p.deployment.sglang;
+    if (a.speculative_num_steps) {
+      add(given.speculative_num_steps.has_value(), "speculative-num-steps",
+          std::to_string(*a.speculative_num_steps));
+      add(given.speculative_eagle_topk.has_value(), "speculative-eagle-topk",
+          std::to_string(a.speculative_eagle_topk.value_or(1)));
+    }
+    add(given.speculative_num_draft_tokens > 0, "speculative-num-draft-tokens",
         std::to_string(a.speculative_num_draft_tokens));
   }
 }
 
 }  // namespace
+
+sglang::HasFlagFn FlagsOf(const SglangEnvironment& env, const Deployment& deployment) {
+  return [flags = env.flags, version = VersionOf(env, deployment)](const std::string& name) {
+    const FlagRow* const row = flags->Find(name);
+    return row != nullptr && HasFlag(version, *row);
+  };
+}
 
 const std::string& VersionOf(const SglangEnvironment& env, const Deployment& deployment) {
   return deployment.engine_version.empty() ? env.profile.version : deployment.engine_version;
@@ -252,13 +279,20 @@ Status PrepareSglang(const SglangEnvironment& env, const Deployment& deployment,
   out->findings = env.findings;
   out->findings.insert(out->findings.end(), deployment.findings.begin(), deployment.findings.end());
   SHARDPLAN_ASSIGN_OR_RETURN(out->gpu, CardOf(env.gpu, deployment));
+  if (deployment.sglang.free_before_load &&
+      *deployment.sglang.free_before_load > out->gpu.cuda_visible.bytes.high) {
+    return Fail(ErrorCode::kUsage,
+                "--free-memory-before-load " + FormatGiB(*deployment.sglang.free_before_load),
+                fmt::format("expected at most the {} that CUDA sees of this card",
+                            FormatGiB(out->gpu.cuda_visible.bytes.high)));
+  }
   CheckForeign(deployment, &out->findings);
   if (deployment.calibration) {
     out->findings.push_back({"calibration.other_engine", Severity::kWarning, "--calibration",
                              "its figures are those of vLLM's log: nothing of it is used",
                              "--free-memory-before-load takes what a start of SGLang prints"});
   }
-  CheckFraction(deployment, env.profile, &out->findings);
+  CheckTower(deployment, FlagsOf(env, deployment), &out->findings);
   sglang::Context& c = out->context;
   c.arch = &env.model->arch;
   c.gpu = &out->gpu;
@@ -277,6 +311,9 @@ Status PrepareSglang(const SglangEnvironment& env, const Deployment& deployment,
   c.args.nnodes = out->placement.nodes;
   out->defaults = sglang::ResolveDefaults(c);
   for (Finding& finding : sglang::CheckLayout(c)) out->findings.push_back(std::move(finding));
+  for (Finding& finding : sglang::CheckArguments(c, out->defaults)) {
+    out->findings.push_back(std::move(finding));
+  }
   for (Finding& finding : sglang::CheckOffload(c)) out->findings.push_back(std::move(finding));
   for (Finding& finding : sglang::CheckRunner(c)) out->findings.push_back(std::move(finding));
   out->legal = !HasError(out->findings);
@@ -286,7 +323,7 @@ Status PrepareSglang(const SglangEnvironment& env, const Deployment& deployment,
   out->defaults = sglang::ResolveDefaults(c);
   SHARDPLAN_ASSIGN_OR_RETURN(const sglang::KvFormat format,
                              sglang::ResolveKvFormat(c, out->defaults.attention_backend));
-  ListDefaults(*out, format, &out->option_defaults);
+  ListDefaults(*out, format, FlagsOf(env, deployment), &out->option_defaults);
   out->stages = sglang::Stages(c.args, c.arch->layers());
   out->places = PlaceSglangRanks(c.args, out->placement);
   return {};

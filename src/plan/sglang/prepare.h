@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/flag_table.h"
+#include "engine/sglang/arguments.h"
 #include "engine/sglang/context.h"
 #include "engine/sglang/defaults.h"
 #include "engine/vllm/draft.h"
@@ -31,6 +32,9 @@ struct SglangEnvironment {
 
 // As asked for, or of the profile.
 const std::string& VersionOf(const SglangEnvironment& environment, const Deployment& deployment);
+
+// Which flags that version has.
+sglang::HasFlagFn FlagsOf(const SglangEnvironment& environment, const Deployment& deployment);
 
 Result<SglangEnvironment> MakeSglangEnvironment(const Model& model, const Catalog& catalog,
                                                 const ConfigStore& store,

@@ -58,7 +58,7 @@ void PlaceSglang(const GpuSpec& gpu, const Catalog& catalog, const Deployment& d
     return;
   }
   place->ranks_per_node = world / place->nodes;
-  place->tp_spans_nodes = sizes.tp > place->ranks_per_node;
+  place->tp_spans_nodes = sizes.tp > std::max<int64_t>(place->ranks_per_node, gpu.nvlink_domain);
   if (place->tp_spans_nodes) {
     add("layout.tp_spans_nodes", Severity::kWarning,
         fmt::format("a tensor-parallel group spans {} nodes: every layer's all-reduce crosses the "

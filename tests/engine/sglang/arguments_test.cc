@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/flag_table.h"
 #include "support/sglang_context.h"
 
 namespace shardplan::sglang {
@@ -15,9 +16,19 @@ using ::testing::Not;
 using ::testing::Pair;
 using testing_support::SglangContext;
 
+// Flags as the context's version has them.
+HasFlagFn FlagsOf(const SglangContext& c) {
+  static const Result<FlagTable> table = FlagTable::Load(ConfigStore::BuiltIn(), "sglang");
+  return [version = c.context.profile->version](const std::string& name) {
+    const FlagRow* const row = table->Find(name);
+    return row != nullptr && HasFlag(version, *row);
+  };
+}
+
 std::vector<std::string> Argv(SglangContext& c, int64_t node = 0,
                               const EngineSettings& settings = {}) {
-  return MakeCommand(c.context, ResolveDefaults(c.context), settings, "/models/K3", node, false)
+  return MakeCommand(c.context, ResolveDefaults(c.context), settings, "/models/K3", node, false,
+                     FlagsOf(c))
       .argv;
 }
 
@@ -115,6 +126,9 @@ TEST(SglangArguments, GraphsThatAreOff) {
   std::vector<std::string> argv = Argv(c);
   EXPECT_THAT(After(argv, "--cuda-graph-backend-decode"), ElementsAre("disabled"));
   EXPECT_THAT(After(argv, "--cuda-graph-backend-prefill"), ElementsAre("disabled"));
+  SglangContext between("Qwen__Qwen3-32B", "0.5.13");  // sizes by phase, backends not yet
+  between.args().disable_cuda_graph = true;
+  EXPECT_THAT(Argv(between), Contains("--disable-cuda-graph"));
   SglangContext old("Qwen__Qwen3-32B", "0.5.3");
   old.args().disable_cuda_graph = true;
   argv = Argv(old);
@@ -125,6 +139,24 @@ TEST(SglangArguments, GraphsThatAreOff) {
   EXPECT_THAT(After(Argv(sizes), "--cuda-graph-bs-decode"), ElementsAre("1", "8"));
 }
 
+TEST(SglangArguments, OlderNamesAndFlagsThatAreNotThereYet) {
+  SglangContext c("deepseek-v3", "0.4.9");
+  c.args().tp_size = c.args().ep_size = 8;
+  c.args().moe_a2a_backend = "deepep";
+  EXPECT_THAT(Argv(c), IsSupersetOf({"--enable-ep-moe", "--enable-deepep-moe"}));
+  EXPECT_THAT(Argv(c), Not(Contains("--moe-a2a-backend")));
+  SglangContext states("kimi-k3", "0.5.3");
+  EXPECT_THAT(Argv(states), Not(Contains("--mamba-full-memory-ratio")));
+  SglangContext replay("kimi-k3", "0.5.17");
+  replay.args().enable_linear_replayssm_spec = true;
+  EXPECT_THAT(Argv(replay), Contains("--enable-gdn-replayssm-spec"));
+  SglangContext balanced("deepseek-v3");
+  balanced.args().tp_size = balanced.args().ep_size = 8;
+  balanced.args().enable_eplb = true;
+  balanced.args().redundant_experts = 32;
+  EXPECT_THAT(Argv(balanced), IsSupersetOf({"--enable-eplb", "--ep-num-redundant-experts"}));
+}
+
 TEST(SglangArguments, WhatWasReadOfACommand) {
   SglangContext c("kimi-k3");
   c.args().pp_size = 2;
@@ -133,8 +165,8 @@ TEST(SglangArguments, WhatWasReadOfACommand) {
   settings.extra_arguments = {"--host", "0.0.0.0"};
   settings.served_model = "moonshotai/Kimi-K3";
   settings.dtype = "bfloat16";
-  const NodeCommand command =
-      MakeCommand(c.context, ResolveDefaults(c.context), settings, "/models/K3", 0, true);
+  const NodeCommand command = MakeCommand(c.context, ResolveDefaults(c.context), settings,
+                                          "/models/K3", 0, true, FlagsOf(c));
   EXPECT_THAT(command.env,
               ElementsAre(Pair("SGLANG_PP_LAYER_PARTITION", "46,47"), Pair("NCCL_DEBUG", "INFO")));
   EXPECT_THAT(After(command.argv, "--model-path"), ElementsAre("moonshotai/Kimi-K3"));

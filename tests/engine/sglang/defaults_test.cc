@@ -220,6 +220,20 @@ TEST(SglangDefaults, Pages) {
   EXPECT_EQ(ResolveDefaults(c.context).attention_backend, "flashinfer");
 }
 
+// DeepSeek-V3's class on TensorRT-LLM's kernel: the fraction keeps the graphs' share, none is
+// captured.
+TEST(SglangDefaults, PrefillGraphsThatAreSwitchedOffLate) {
+  SglangContext c("deepseek-v3");
+  c.Card(183359, 100);
+  c.args().tp_size = 8;
+  const Defaults d = ResolveDefaults(c.context);
+  EXPECT_DOUBLE_EQ(d.mem_fraction_static, .844);
+  EXPECT_EQ(d.prefill_graph, PrefillGraph::kDisabled);
+  EXPECT_TRUE(d.prefill_graphs.empty());
+  c.args().decode_attention_backend = "cutlass_mla";
+  EXPECT_EQ(ResolveDefaults(c.context).prefill_graph, PrefillGraph::kBreakable);
+}
+
 // Tokens of no whole pages on four GB200 (v0.5.3): trtllm_mha was no default yet.
 TEST(SglangDefaults, BackendsByVersion) {
   struct Backend {

@@ -52,6 +52,18 @@ TEST(SglangSlack, MoreTokensTakeMoreAndDpAttentionGathers) {
   EXPECT_EQ(gathered.parts[1].name, "experts");
 }
 
+// A decoding server never runs a prefill: a token of each request, or as many as are guessed.
+TEST(SglangSlack, DecodingServers) {
+  SglangContext c("kimi-k3");
+  c.args().tp_size = 8;
+  const Bytes prefill = Activations(c, 64).bytes.central;
+  c.args().disaggregation_mode = Disaggregation::kDecode;
+  const Bytes plain = Activations(c, 64).bytes.central;
+  EXPECT_LT(plain * 20, prefill);
+  c.args().speculative_num_draft_tokens = 8;
+  EXPECT_GT(Activations(c, 64).bytes.central, plain * 4);
+}
+
 // 0.13 GB for 36 decode graphs and 2.84 GB for 58 prefill graphs of 64 layers on an H100 (v0.5.19):
 // inside the range.
 TEST(SglangSlack, GraphsHoldThePublishedOnes) {

@@ -97,12 +97,17 @@ TEST(SglangPlan, TheUpcastIsTold) {
 
 TEST(SglangPlan, WindowsAndRequestsThatFindNoRoom) {
   Deployment d = BaselineKimiK3();
-  d.settings.max_model_len.reset();
-  d.sglang.context_length.reset();  // 1,048,576
+  d.settings.max_model_len = d.sglang.context_length = 1'048'576;
   Plan plan = Evaluate(ExampleFromConfig("kimi-k3"), d);
   EXPECT_EQ(plan.verdict, Verdict::kDoesNotFit);
-  EXPECT_TRUE(HasFinding(plan.findings, "fit.window"));
+  EXPECT_EQ(FindingOf(plan.findings, "fit.window").severity, Severity::kError);
   EXPECT_EQ(plan.limiting->account, Account::kKvCache);
+  // The model's own window, that nobody asked for: SGLang starts.
+  d.settings.max_model_len.reset();
+  d.sglang.context_length.reset();
+  plan = Evaluate(ExampleFromConfig("kimi-k3"), d);
+  EXPECT_EQ(plan.verdict, Verdict::kFits);
+  EXPECT_EQ(FindingOf(plan.findings, "fit.window").severity, Severity::kWarning);
   d = BaselineKimiK3();
   d.require_concurrency = 200;
   plan = Evaluate(ExampleFromConfig("kimi-k3"), d);
@@ -150,6 +155,7 @@ TEST(SglangPlan, StagesPartitionsAndReplicas) {
 TEST(SglangPlan, HostCacheAndIllegalLayouts) {
   Deployment d = BaselineKimiK3();
   d.sglang.enable_hierarchical_cache = true;
+  d.sglang.disable_radix_cache = false;
   d.sglang.hicache_size = 40;
   Plan plan = Evaluate(ExampleFromConfig("kimi-k3"), d);
   ASSERT_TRUE(plan.static_memory->host_cache);
@@ -173,6 +179,39 @@ TEST(SglangPlan, TheLargestFractionIsTheLargest) {
       HasFinding(Evaluate(ExampleFromConfig("kimi-k3"), d).findings, "fit.outside_budget"));
   d.sglang.mem_fraction_static = *largest + .001;
   EXPECT_TRUE(HasFinding(Evaluate(ExampleFromConfig("kimi-k3"), d).findings, "fit.outside_budget"));
+}
+
+// A stage has room for the slots of the stage with most state layers, and allocates its own.
+TEST(SglangPlan, StagesAllocateTheirOwnStates) {
+  Deployment d = OnSglang("b200-180", 1, 16);
+  const Plan plan = Evaluate(ExampleFromConfig("kimi-k3"), d);
+  ExpectConserved(plan);
+  const auto states = [&](size_t rank) {
+    return plan.ranks[rank].ledger.Sum(Account::kStateCache);
+  };
+  // Five of six layers against four of five or three of six.
+  EXPECT_GT(states(0), Bytes());
+  Bytes least = states(0);
+  Bytes most = states(0);
+  for (size_t rank = 0; rank < 16; ++rank) {
+    least = std::min(least, states(rank));
+    most = std::max(most, states(rank));
+  }
+  EXPECT_LT(least, most);
+}
+
+// The fewest nodes of DP attention are those of TP.
+TEST(SglangPlan, FewestNodesOfDpAttention) {
+  Deployment d = OnSglang("h200-141", 8);
+  d.sizes.dp = 8;
+  d.sglang.enable_dp_attention = true;
+  d.sglang.mem_fraction_static = .6;
+  const Plan plan = Evaluate(ExampleFromConfig("deepseek-v3"), d);
+  std::string fix;
+  for (const Finding& finding : plan.findings) {
+    if (finding.severity == Severity::kError && fix.empty()) fix = finding.fix;
+  }
+  EXPECT_THAT(fix, ::testing::HasSubstr("--nodes 2 --pp-size 2 (16 cards"));
 }
 
 // Families of every kind conserve, at any fraction.

@@ -64,6 +64,19 @@ TEST(SglangNotes, PaddingReplicasAndWhatIsIgnored) {
   EXPECT_NEAR(InGiB(plan.ranks[0].weights).value(), 123.0, .1);
 }
 
+// Smallest and largest are what to write, whatever a backend makes of it.
+TEST(SglangNotes, FractionsAreFlags) {
+  Deployment d = OnSglang("mi300x-192", 8);
+  const Model& model = ExampleFromConfig("deepseek-v3");
+  d.settings.max_model_len = d.sglang.context_length = 32'768;
+  const Plan plan = Evaluate(model, d);
+  ASSERT_TRUE(plan.static_memory->smallest_fraction);
+  d.sglang.mem_fraction_static = *plan.static_memory->smallest_fraction;
+  EXPECT_EQ(Evaluate(model, d).verdict, Verdict::kFits);
+  d.sglang.mem_fraction_static = *plan.static_memory->smallest_fraction - .001;
+  EXPECT_EQ(Evaluate(model, d).verdict, Verdict::kDoesNotFit);
+}
+
 TEST(SglangNotes, AitersFactorIsTold) {
   Deployment d = OnSglang("mi300x-192", 1);
   d.sglang.mem_fraction_static = .9;

@@ -115,7 +115,10 @@ TEST(SglangPrepare, DraftsAreTheModelsOwnOrGivenOrUnknown) {
   EXPECT_TRUE(p->draft->model);
   EXPECT_GT(p->draft->weights, Bytes());
   EXPECT_EQ(p->context.args.draft_layers, 1);
-  EXPECT_EQ(p->context.args.speculative_num_draft_tokens, 4);  // a chain of DeepSeek's
+  // A chain of DeepSeek's; the launch line has all three.
+  EXPECT_EQ(p->context.args.speculative_num_steps, 3);
+  EXPECT_EQ(p->context.args.speculative_eagle_topk, 1);
+  EXPECT_EQ(p->context.args.speculative_num_draft_tokens, 4);
 
   d.sglang.speculative_algorithm = "NGRAM";
   EXPECT_FALSE(Prepared(ExampleFromConfig("deepseek-v3"), d, &env)->draft);
@@ -137,6 +140,16 @@ TEST(SglangPrepare, DraftsAreTheModelsOwnOrGivenOrUnknown) {
   EXPECT_EQ(missing.error().ToString(),
             "--speculative-draft-model-path: model /nowhere/draft: no such directory or file here; "
             "a plan needs no more than the draft's config.json: download it and give its path");
+}
+
+TEST(SglangPrepare, MoreFreeMemoryThanACardHas) {
+  Deployment d = BaselineKimiK3();
+  d.sglang.free_before_load = Bytes(int64_t{500} << 30);
+  const SglangEnvironment env = SglangEnvironmentFor(ExampleFromConfig("kimi-k3"), d);
+  SglangPrepared p;
+  const Status status = PrepareSglang(env, d, &p);
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().ToString(), HasSubstr("expected at most the"));
 }
 
 TEST(SglangPrepare, Refuses) {
