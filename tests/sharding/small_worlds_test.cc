@@ -269,6 +269,7 @@ TEST(SmallWorlds, GraniteMoe) { CheckEveryLayout(testing_support::TinyGraniteMoe
 TEST(SmallWorlds, Grok1) { CheckEveryLayout(testing_support::TinyGrok1()); }
 TEST(SmallWorlds, Jamba) { CheckEveryLayout(testing_support::TinyJamba()); }
 TEST(SmallWorlds, Llama4) { CheckEveryLayout(testing_support::TinyLlama4()); }
+TEST(SmallWorlds, LongcatFlash) { CheckEveryLayout(testing_support::TinyLongcatFlash()); }
 TEST(SmallWorlds, MimoV2Flash) { CheckEveryLayout(testing_support::TinyMimoV2Flash()); }
 TEST(SmallWorlds, MimoV2FlashInFp8Blocks) {
   CheckEveryLayout(testing_support::With(

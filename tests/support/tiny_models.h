@@ -50,6 +50,27 @@ inline nlohmann::json TinyDeepseekSparse() {
   return config;
 }
 
+// Two attentions and two MLPs a layer, experts without weights, a draft layer.
+inline nlohmann::json TinyLongcatFlash() {
+  return {{"architectures", {"LongcatFlashForCausalLM"}},
+          {"hidden_size", 32},
+          {"ffn_hidden_size", 64},
+          {"expert_ffn_hidden_size", 24},
+          {"num_layers", 5},
+          {"num_attention_heads", 8},
+          {"q_lora_rank", 12},
+          {"kv_lora_rank", 16},
+          {"qk_nope_head_dim", 8},
+          {"qk_rope_head_dim", 4},
+          {"v_head_dim", 8},
+          {"n_routed_experts", 12},
+          {"zero_expert_num", 4},
+          {"moe_topk", 2},
+          {"vocab_size", 130},
+          {"max_position_embeddings", 4096},
+          {"torch_dtype", "bfloat16"}};
+}
+
 // Every kind of layer: a window alone, entries of four tokens and of 128; two that route by token.
 inline nlohmann::json TinyDeepseekV4() {
   return {{"architectures", {"DeepseekV4ForCausalLM"}},

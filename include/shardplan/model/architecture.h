@@ -146,6 +146,8 @@ struct Architecture {
 
   // One entry per decoder layer, in order.
   std::vector<AttentionKind> attention;
+  // Attentions of that kind inside one layer, each with a cache of its own (LongCat-Flash: 2).
+  int64_t attentions_per_layer = 1;
 
   MlaShape mla;
   LinearAttentionShape kda;

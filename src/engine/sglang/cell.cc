@@ -26,7 +26,7 @@ int64_t CountOwned(const Architecture& a, const StageRange& stage, bool windowed
     const bool window = kind == AttentionKind::kSliding || kind == AttentionKind::kChunked;
     count += KeepsTokens(kind) && window == windowed && OwnsCache(a, layer);
   }
-  return count;
+  return count * a.attentions_per_layer;
 }
 
 // Bytes of `values` values, and of their scales.

@@ -47,7 +47,8 @@ class ExtraList {
 void AddMlaCopies(const Context& c, const StageRange& stage, ExtraList* out) {
   const Architecture& a = *c.arch;
   if (!a.compress_ratio.empty()) return;
-  const int64_t layers = a.CountKind(AttentionKind::kMla, stage.first, stage.count);
+  const int64_t layers =
+      a.CountKind(AttentionKind::kMla, stage.first, stage.count) * a.attentions_per_layer;
   const int64_t tp = AttentionTp(c.args);
   const int64_t heads = a.heads / tp;
   const int64_t element = BitsOf(a.dtype) / 8;

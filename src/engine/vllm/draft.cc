@@ -125,6 +125,7 @@ class MtpBuilder {
     if (!a.compress_ratio.empty()) a.compress_ratio.assign(static_cast<size_t>(layers_), 0);
     a.cache_of_layer.clear();
     a.attn_res_block = 0;
+    a.attentions_per_layer = 1;
     a.vision = {};
     a.tied_embeddings = false;
     a.quantization = EngineQuantization(out_->table);

@@ -91,8 +91,11 @@ class Collector {
     for (int64_t layer = 0; layer < layers; ++layer) {
       const auto i = static_cast<size_t>(layer);
       if (!a_.cache_of_layer.empty() && a_.cache_of_layer[i] != layer) continue;
-      AddLayer(a_.attention[i], layer,
-               std::binary_search(a_.indexer_layers.begin(), a_.indexer_layers.end(), layer));
+      const bool indexer =
+          std::binary_search(a_.indexer_layers.begin(), a_.indexer_layers.end(), layer);
+      for (int64_t n = 0; n < a_.attentions_per_layer; ++n) {
+        AddLayer(a_.attention[i], layer, indexer);
+      }
     }
     // A draft stands on the last stage.
     for (const AttentionKind kind : c_.resolved.draft_layers) {
@@ -215,7 +218,7 @@ class Collector {
 
 int64_t AttentionLayers(const Architecture& arch, const StageRange& stage) {
   const auto first = arch.attention.begin() + stage.first;
-  return std::count_if(first, first + stage.count, KeepsTokens);
+  return std::count_if(first, first + stage.count, KeepsTokens) * arch.attentions_per_layer;
 }
 
 Bytes IndexerToken(const Architecture& arch) {

@@ -11,7 +11,7 @@
 
 namespace shardplan::vllm {
 
-// Layers of a stage that attend to tokens; the others keep a state, or are no attention at all.
+// Attentions of a stage that look at tokens; other layers keep a state, or are no attention at all.
 int64_t AttentionLayers(const Architecture& arch, const StageRange& stage);
 
 // Kinds of cache. A layer may have several: a latent and the keys of its indexer.
@@ -58,7 +58,8 @@ struct KvSpec {
   friend bool operator==(const KvSpec&, const KvSpec&) = default;
 };
 
-// Caches of one spec and the layers they belong to, ascending.
+// Caches of one spec and the layers they belong to, ascending; a layer of several attentions stands
+// here once for each.
 struct KvBucket {
   KvSpec spec;
   std::vector<int64_t> layers;

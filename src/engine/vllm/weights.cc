@@ -191,6 +191,7 @@ std::vector<ExtraBytes> Buffers(const Context& c, const StageRange& stage, int64
     attention += KeepsTokens(a.attention[static_cast<size_t>(layer)]);
   }
   const int64_t scales = IsKimiClass(a) ? 5 : 4;
+  attention *= a.attentions_per_layer;
   add("attention scales", attention * scales * 4,
       fmt::format("{} attention layers × {} × 4 B", attention, scales),
       "vllm/model_executor/layers/attention (d29f7f5c)");
@@ -231,7 +232,8 @@ std::vector<ExtraBytes> PostLoad(const Context& c, const StageRange& stage,
   Bytes marlin_scales, unused_order;
   for (int64_t layer = stage.first; layer < stage.end(); ++layer) {
     for (const DeviceParam& param : weights.layer(layer).params) {
-      const bool kv_b = param.name.starts_with("self_attn.kv_b_proj.");
+      const bool kv_b = param.name.starts_with("self_attn.") &&
+                        param.name.find(".kv_b_proj.") != std::string::npos;
       dequantized +=
           kv_b && (param.name.ends_with(".qweight") || param.name.ends_with(".weight_packed") ||
                    (param.name.ends_with(".weight") && BitsOf(param.dtype) <= 8));
@@ -247,6 +249,16 @@ std::vector<ExtraBytes> PostLoad(const Context& c, const StageRange& stage,
         {"W_UK_T, W_UV", Bytes(bytes),
          fmt::format("{} MLA layers: kv_b_proj of {} heads dequantized", dequantized, heads),
          "vllm/model_executor/layers/attention/mla_attention.py (d29f7f5c)"});
+  }
+  // The loader of LongCat-Flash copies both halves of kv_b_proj, though nothing reads the copies.
+  if (a.family == "longcat-flash") {
+    const int64_t copies = mla * a.attentions_per_layer;
+    const int64_t heads = a.heads / c.sizes.tp;
+    const int64_t each = heads * (a.mla.nope_head_dim + a.mla.v_head_dim) * a.mla.kv_lora_rank *
+                         (BitsOf(c.resolved.dtype) / 8);
+    out.push_back({"w_kc, w_vc", Bytes(copies) * each,
+                   fmt::format("{} attentions: kv_b_proj of {} heads once more", copies, heads),
+                   "vllm/model_executor/models/longcat_flash.py (055e47c2)"});
   }
   if (const Bytes padding = TritonMxfp4Padding(c, stage, weights); padding > Bytes()) {
     out.push_back({"MXFP4 experts, Triton layout", padding,

@@ -6,7 +6,7 @@
 
 namespace shardplan::families {
 
-int64_t ReadDecoder(ConfigReader& config, Architecture* a) {
+int64_t ReadDecoder(ConfigReader& config, Architecture* a, std::string_view layers_key) {
   a->name = ArchitectureName(config);
   a->dtype = ModelDType(config);
   a->trust_remote_code = config.Has("auto_map");
@@ -14,7 +14,7 @@ int64_t ReadDecoder(ConfigReader& config, Architecture* a) {
   a->vocabulary = config.Dim("vocab_size");
   a->max_positions = config.Int("max_position_embeddings", 1, int64_t{1} << 32);
   a->tied_embeddings = config.BoolOr("tie_word_embeddings", false);
-  return config.Int("num_hidden_layers", 1, kMaxLayers);
+  return config.Int(layers_key, 1, kMaxLayers);
 }
 
 namespace {
@@ -58,12 +58,12 @@ void ReadGqa(ConfigReader& config, int64_t layers, Architecture* a) {
 }
 
 void ReadExperts(ConfigReader& config, std::string_view experts_key,
-                 std::string_view intermediate_key, int64_t layers, Architecture* a) {
-  constexpr std::string_view kTopK = "num_experts_per_tok";
+                 std::string_view intermediate_key, int64_t layers, Architecture* a,
+                 std::string_view top_k_key) {
   a->moe.experts = config.Int(experts_key, 1, 100'000);
-  a->moe.top_k = config.Int(kTopK, 1, 100'000);
+  a->moe.top_k = config.Int(top_k_key, 1, 100'000);
   a->moe.intermediate = config.Dim(intermediate_key);
-  CheckMoe(config, kTopK, layers, a->moe);
+  CheckMoe(config, top_k_key, layers, a->moe);
 }
 
 void ReadDenseThenMoe(ConfigReader& config, int64_t layers, int64_t least_shared, Architecture* a) {
@@ -136,36 +136,36 @@ void AddGqa(TableBuilder& t, const std::string& prefix, const Architecture& a,
   norm("k_norm", options.k_norm, Split::kKvHeads);
 }
 
-void AddMla(TableBuilder& t, const std::string& prefix, const Architecture& a) {
+void AddMla(TableBuilder& t, const std::string& prefix, const Architecture& a,
+            const std::string& module) {
   const MlaShape& m = a.mla;
   const int64_t queries = a.heads * (m.nope_head_dim + m.rope_head_dim);
-  const std::string attn = prefix + "self_attn.";
+  const std::string own = module + ".";
+  const std::string attn = prefix + own;
   constexpr Role kRole = Role::kAttention;
   // Compressed queries share one projection with the latent; plain ones stand alone.
-  std::string down = "self_attn.kv_a_proj_with_mqa";
+  std::string down = own + "kv_a_proj_with_mqa";
   if (m.q_lora_rank > 0) {
-    down = "self_attn.fused_qkv_a_proj";
+    down = own + "fused_qkv_a_proj";
     t.Linear(attn + "q_a_proj", down, kRole, Split::kReplicated, m.q_lora_rank, a.hidden);
   }
   t.Linear(attn + "kv_a_proj_with_mqa", down, kRole, Split::kReplicated, m.latent_width(),
            a.hidden);
   if (m.q_lora_rank > 0) {
-    t.Norm(attn + "q_a_layernorm", "self_attn.q_a_layernorm", m.q_lora_rank, kRole);
-    t.Linear(attn + "q_b_proj", "self_attn.q_b_proj", kRole, Split::kColumn, queries,
-             m.q_lora_rank);
+    t.Norm(attn + "q_a_layernorm", own + "q_a_layernorm", m.q_lora_rank, kRole);
+    t.Linear(attn + "q_b_proj", own + "q_b_proj", kRole, Split::kColumn, queries, m.q_lora_rank);
   } else {
-    t.Linear(attn + "q_proj", "self_attn.q_proj", kRole, Split::kColumn, queries, a.hidden);
+    t.Linear(attn + "q_proj", own + "q_proj", kRole, Split::kColumn, queries, a.hidden);
   }
-  t.Norm(attn + "kv_a_layernorm", "self_attn.kv_a_layernorm", m.kv_lora_rank, kRole);
-  t.Linear(attn + "kv_b_proj", "self_attn.kv_b_proj", kRole, Split::kColumn,
+  t.Norm(attn + "kv_a_layernorm", own + "kv_a_layernorm", m.kv_lora_rank, kRole);
+  t.Linear(attn + "kv_b_proj", own + "kv_b_proj", kRole, Split::kColumn,
            a.heads * (m.nope_head_dim + m.v_head_dim), m.kv_lora_rank);
   if (m.output_gate) {
-    t.Linear(attn + "g_proj", "self_attn.g_proj", kRole, Split::kColumn, a.heads * m.v_head_dim,
+    t.Linear(attn + "g_proj", own + "g_proj", kRole, Split::kColumn, a.heads * m.v_head_dim,
              a.hidden);
   }
-  t.Linear(attn + "o_proj", "self_attn.o_proj", kRole, Split::kRow, a.hidden,
-           a.heads * m.v_head_dim);
-  AddAttentionScales(t, prefix, "self_attn.mla_attn.mla_attn.", AttentionScale::kMla);
+  t.Linear(attn + "o_proj", own + "o_proj", kRole, Split::kRow, a.hidden, a.heads * m.v_head_dim);
+  AddAttentionScales(t, prefix, own + "mla_attn.mla_attn.", AttentionScale::kMla);
 }
 
 void AddGatedMlp(TableBuilder& t, const std::string& name, const std::string& param, Role role,

@@ -12,8 +12,9 @@ namespace shardplan::families {
 
 constexpr int64_t kMaxLayers = 4096;
 
-// hidden_size, vocab_size, positions, dtype and tied embeddings; returns num_hidden_layers.
-int64_t ReadDecoder(ConfigReader& config, Architecture* arch);
+// hidden_size, vocab_size, positions, dtype and tied embeddings; returns the number of layers.
+int64_t ReadDecoder(ConfigReader& config, Architecture* arch,
+                    std::string_view layers_key = "num_hidden_layers");
 
 // Heads and head dimension of grouped-query attention on every one of `layers`, with a rotary table
 // over `partial_rotary_factor` or `rotary_dim` of the head.
@@ -24,7 +25,8 @@ Rotary ReadRotary(ConfigReader& config, int64_t dim, int64_t positions);
 
 // The routed experts of arch->moe, from the keys that families name differently; checked.
 void ReadExperts(ConfigReader& config, std::string_view experts_key,
-                 std::string_view intermediate_key, int64_t layers, Architecture* arch);
+                 std::string_view intermediate_key, int64_t layers, Architecture* arch,
+                 std::string_view top_k_key = "num_experts_per_tok");
 
 // Dense layers, then mixtures with shared experts (`least_shared` of them at least), then MTP
 // layers, in the keys of DeepSeek.
@@ -59,8 +61,9 @@ void AddAttentionScales(TableBuilder& t, const std::string& prefix, const std::s
 void AddGqa(TableBuilder& t, const std::string& prefix, const Architecture& arch,
             const GqaOptions& options);
 
-// The projections of multi-head latent attention with their norms, below `prefix`self_attn.
-void AddMla(TableBuilder& t, const std::string& prefix, const Architecture& arch);
+// The projections of multi-head latent attention with their norms, below `prefix` and `module`.
+void AddMla(TableBuilder& t, const std::string& prefix, const Architecture& arch,
+            const std::string& module = "self_attn");
 
 // gate, up and down projections: `name` and `param` end in a dot.
 void AddGatedMlp(TableBuilder& t, const std::string& name, const std::string& param, Role role,

@@ -87,8 +87,7 @@ std::vector<int64_t> IndexerLayersByFrequency(ConfigReader& config, int64_t laye
 
 }  // namespace
 
-void ReadDeepseek(ConfigReader& config, Architecture* a) {
-  const int64_t layers = ReadDecoder(config, a);
+void ReadMla(ConfigReader& config, int64_t layers, Architecture* a) {
   a->heads = config.Dim("num_attention_heads");
   a->kv_heads = config.DimOr("num_key_value_heads", a->heads);
   a->mla = {config.DimOr("q_lora_rank", 0), config.Dim("kv_lora_rank"),
@@ -98,6 +97,11 @@ void ReadDeepseek(ConfigReader& config, Architecture* a) {
   a->v_head_dim = a->mla.v_head_dim;
   a->rotary = ReadRotary(config, a->mla.rope_head_dim, a->max_positions);
   a->attention.assign(static_cast<size_t>(layers), AttentionKind::kMla);
+}
+
+void ReadDeepseek(ConfigReader& config, Architecture* a) {
+  const int64_t layers = ReadDecoder(config, a);
+  ReadMla(config, layers, a);
   ReadDenseThenMoe(config, layers, 0, a);
   if (config.IntOr("moe_layer_freq", 1, kMaxLayers, 1) != 1) {
     config.Contradiction("moe_layer_freq", "expected 1: every layer after the dense ones is MoE");

@@ -9,6 +9,9 @@
 
 namespace shardplan::families {
 
+// Latent attention on every one of `layers`, with its rotary table.
+void ReadMla(ConfigReader& config, int64_t layers, Architecture* arch);
+
 // A decoder with latent attention on every layer and dense layers before mixtures, in DeepSeek's
 // keys. Fills everything but names and quantization.
 void ReadDeepseek(ConfigReader& config, Architecture* arch);

@@ -37,6 +37,7 @@ Result<ModelSpec> BuildGrok1(ConfigReader& config, const Assumptions& assumption
 Result<ModelSpec> BuildJamba(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildLlama4(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildMimoV2Flash(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildLongcatFlash(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildMistral3(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildNemotronH(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildNemotronNas(ConfigReader& config, const Assumptions& assumptions);

@@ -62,6 +62,8 @@ TEST(SglangCell, LatentsDivideByNothing) {
   EXPECT_EQ(Cell(c).full, Bytes(13824));
   SglangContext linear("moonshotai__Kimi-Linear-48B-A3B");
   EXPECT_EQ(Cell(linear).full, Bytes(8064));
+  SglangContext twice("meituan-longcat__LongCat-Flash-Chat");
+  EXPECT_EQ(Cell(twice).full, Bytes(28 * 2 * 576 * 2));
 }
 
 // Sparse attention: 1,152 B and 132 for the indexer, or 656 where FP8 keeps its scales, or 576.

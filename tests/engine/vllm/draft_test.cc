@@ -34,6 +34,20 @@ TEST(MakeDraft, TakesTheMtpRowsOutOfTheTable) {
   }
 }
 
+// One attention in the draft, where the model's layers have two.
+TEST(MakeDraft, MtpOfLongcatFlash) {
+  const ModelSpec spec = Build(testing_support::TinyLongcatFlash());
+  std::vector<Finding> findings;
+  const auto draft = MakeDraft(*ParseSpeculation(R"({"method": "mtp"})"),
+                               {&spec.arch, &spec.table, false, false, true}, {}, &findings);
+  ASSERT_TRUE(draft.has_value() && draft->has_value());
+  const Architecture& a = (*draft)->arch;
+  EXPECT_EQ(a.attention, std::vector<AttentionKind>{AttentionKind::kMla});
+  EXPECT_EQ(a.attentions_per_layer, 1);
+  EXPECT_FALSE(a.is_moe(0));
+  EXPECT_EQ((*draft)->NameOf("enorm.weight", 0), "model.mtp.layers.0.enorm.weight");
+}
+
 // From other files than the model's, whose shards the stages then need not keep for it.
 TEST(MakeDraft, MtpOfAnotherCheckpoint) {
   const ModelSpec spec = Build(testing_support::TinyDeepseek());

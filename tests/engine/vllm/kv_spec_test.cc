@@ -112,6 +112,21 @@ TEST(VllmKvSpec, IndexersCacheKeysOfTheirOwn) {
   EXPECT_EQ(Caches(c)[1].spec.page, Bytes(64 * 656));
 }
 
+// Two latents in each of LongCat-Flash's layers, on the stage of their layer; one in its draft.
+TEST(VllmKvSpec, EveryAttentionOfALayerHasACache) {
+  VllmContext c("meituan-longcat__LongCat-Flash-Chat");
+  c.context.sizes.pp = 2;
+  c.Resolve();
+  const std::vector<KvBucket> caches = Caches(c);
+  ASSERT_EQ(caches.size(), 1u);
+  EXPECT_EQ(caches[0].spec.kind, KvKind::kLatent);
+  EXPECT_EQ(caches[0].layers.size(), 56u);
+  EXPECT_EQ(caches[0].CountIn(c.context.stages[0]), 28);
+  EXPECT_EQ(vllm::AttentionLayers(*c.context.arch, c.context.stages[1]), 28);
+  c.context.resolved.draft_layers = {AttentionKind::kMla};
+  EXPECT_EQ(Caches(c)[0].CountIn(c.context.stages[1]), 29);
+}
+
 TEST(VllmKvSpec, LayersThatReadAnotherCacheHaveNone) {
   VllmContext c(Numbers("google__gemma-2-9b"));
   Architecture& a = c.spec().arch;

@@ -336,6 +336,24 @@ Bytes ExtraOf(const VllmContext& c, const std::string& name) {
   return Bytes();
 }
 
+// One copy for each of 56 attentions, in any precision.
+TEST(VllmWeights, LongcatFlashCopiesTheUpProjections) {
+  VllmContext c("meituan-longcat__LongCat-Flash-Chat");
+  c.context.sizes.tp = 8;
+  c.Resolve();
+  EXPECT_EQ(ExtraOf(c, "w_kc, w_vc"), Bytes(56LL * 8 * 256 * 512 * 2));
+  EXPECT_EQ(ExtraOf(c, "W_UK_T, W_UV"), Bytes());
+  nlohmann::json config = testing_support::ExampleConfig("meituan-longcat__LongCat-Flash-Chat");
+  config["quantization_config"] = {{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}};
+  VllmContext fp8(testing_support::Build(config));
+  fp8.context.sizes.tp = 8;
+  fp8.Resolve();
+  EXPECT_EQ(ExtraOf(fp8, "w_kc, w_vc"), Bytes(56LL * 8 * 256 * 512 * 2));
+  EXPECT_EQ(ExtraOf(fp8, "W_UK_T, W_UV"), Bytes(56LL * 8 * 256 * 512 * 2));
+  const auto buffers = vllm::Buffers(fp8.context, fp8.context.stages[0], 512);
+  EXPECT_EQ(FindExtra(buffers, "attention scales")->bytes, Bytes(56 * 16));
+}
+
 // As public logs show it on Hopper, B200 and B300, and not on cards of 12.0.
 TEST(VllmWeights, ExpertScalesOfFp8AreKeptTwiceWhereTheLogsShowIt) {
   VllmContext c("MiniMaxAI__MiniMax-M2.7");
