@@ -7,12 +7,16 @@ namespace shardplan {
 
 ContentsBuilder::ContentsBuilder(const TensorTable& table) {
   for (const ModuleRow& row : table.rows) {
+    if (row.layers.empty() || row.role == Role::kDraft) continue;
+    decoder_layers_ = std::max(decoder_layers_, row.layers.layers().back() + 1);
+  }
+  for (const ModuleRow& row : table.rows) {
     if (row.layers.empty()) continue;
-    const size_t needed = static_cast<size_t>(row.layers.layers().back()) + 1;
+    const size_t needed = static_cast<size_t>(IndexOf(row, row.layers.layers().back())) + 1;
     if (layers_.size() < needed) layers_.resize(needed);
     if (row.role == Role::kLeftover || !row.stored) continue;
     for (const int64_t layer : row.layers.layers()) {
-      std::vector<Role>& roles = layers_[static_cast<size_t>(layer)].roles;
+      std::vector<Role>& roles = layers_[static_cast<size_t>(IndexOf(row, layer))].roles;
       const auto at = std::lower_bound(roles.begin(), roles.end(), row.role);
       if (at == roles.end() || *at != row.role) roles.insert(at, row.role);
     }

@@ -20,7 +20,7 @@ class ContentsBuilder {
   // the layers and leftovers are not counted here.
   void AddToLayer(const ModuleRow& row, int64_t layer, const Amount& tensor) {
     if (layer < 0 || row.role == Role::kLeftover) return;
-    layers_[static_cast<size_t>(layer)].amount += tensor;
+    layers_[static_cast<size_t>(IndexOf(row, layer))].amount += tensor;
   }
 
   // `count` tensors of one module and dtype.
@@ -32,6 +32,12 @@ class ContentsBuilder {
   Contents Take();
 
  private:
+  // Draft layers follow the decoder's, also those that a list of their own counts from 0.
+  int64_t IndexOf(const ModuleRow& row, int64_t layer) const {
+    return row.role == Role::kDraft && layer < decoder_layers_ ? decoder_layers_ + layer : layer;
+  }
+
+  int64_t decoder_layers_ = 0;
   std::vector<TensorGroup> groups_;
   std::vector<LayerContents> layers_;  // by number
   std::map<std::tuple<std::string, DType, Shape>, TensorGroup> unexplained_;

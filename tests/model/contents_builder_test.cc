@@ -9,6 +9,7 @@ namespace {
 
 using testing_support::Build;
 using testing_support::TinyDense;
+using testing_support::TinyLongcatFlash;
 
 TEST(ContentsBuilderTest, GroupsTakeTheDTypeThatIsGiven) {
   const TensorTable table = Build(TinyDense()).table;
@@ -56,6 +57,17 @@ TEST(ContentsBuilderTest, LayersLeaveLeftoversOut) {
   ASSERT_EQ(contents.layers.size(), 1u);
   EXPECT_EQ(contents.layers[0].layer, 2);
   EXPECT_EQ(contents.layers[0].amount, (Amount{2, 16, 16, Bytes(32)}));
+}
+
+// LongCat-Flash numbers its draft from 0: it is no part of decoder layer 0.
+TEST(ContentsBuilderTest, DraftsFollowTheDecoder) {
+  const ModelSpec spec = Build(TinyLongcatFlash());
+  const std::vector<LayerContents> layers = ContentsOf(spec.table).layers;
+  ASSERT_EQ(layers.size(), static_cast<size_t>(spec.arch.layers() + 1));
+  EXPECT_EQ(layers.back().layer, spec.arch.layers());
+  EXPECT_TRUE(layers.back().Has(Role::kDraft));
+  EXPECT_FALSE(layers[0].Has(Role::kDraft));
+  EXPECT_EQ(layers[0].amount, layers[1].amount);
 }
 
 }  // namespace
