@@ -55,8 +55,9 @@ int RunApp(int argc, const char* const* argv) {
   app.allow_extras();
   app.footer("`shardplan COMMAND --help` tells more.");
   const std::vector<Command> commands = {AddPlanCommand(&app),    AddCompareCommand(&app),
-                                         AddInspectCommand(&app), AddExplainCommand(&app),
-                                         AddStandinCommand(&app), AddCatalogCommand(&app)};
+                                         AddSearchCommand(&app),  AddInspectCommand(&app),
+                                         AddExplainCommand(&app), AddStandinCommand(&app),
+                                         AddCatalogCommand(&app)};
   for (const Command& command : commands) command.app->allow_extras();
 
   if (const Status status = CheckArguments({argv + 1, argv + argc}); !status) {

@@ -31,6 +31,7 @@ struct Command {
 // One each in cmd_<name>.cc; they add themselves to `parent`.
 Command AddPlanCommand(CLI::App* parent);
 Command AddCompareCommand(CLI::App* parent);
+Command AddSearchCommand(CLI::App* parent);
 Command AddInspectCommand(CLI::App* parent);
 Command AddExplainCommand(CLI::App* parent);
 Command AddStandinCommand(CLI::App* parent);

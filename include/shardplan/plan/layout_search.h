@@ -1,0 +1,101 @@
+// Which layouts fit on a cluster, best first, and why the others don't.
+#ifndef SHARDPLAN_PLAN_LAYOUT_SEARCH_H_
+#define SHARDPLAN_PLAN_LAYOUT_SEARCH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shardplan/base/bytes.h"
+#include "shardplan/base/result.h"
+#include "shardplan/hardware/cluster.h"
+#include "shardplan/model/model.h"
+#include "shardplan/plan/plan.h"
+
+namespace shardplan {
+
+enum class Objective { kMaxConcurrency, kMaxWindow, kMinGpus, kMinOffload };
+
+std::string_view ToString(Objective objective);  // "max-concurrency"
+// Nothing for other words.
+std::optional<Objective> ObjectiveOf(std::string_view name);
+// In the order of the enumeration.
+const std::vector<Objective>& AllObjectives();
+
+// Sizes that the deployment has and that the search leaves alone.
+struct GivenSizes {
+  bool tp = false;
+  bool pp = false;
+  bool dp = false;
+  bool dcp = false;
+  bool experts = false;       // expert parallelism or its size
+  bool attention_dp = false;  // SGLang's
+  bool partition = false;
+  bool offload = false;
+};
+
+// What the layouts are tried with.
+struct SearchVariant {
+  std::vector<OptionValue> settings;  // what sets it apart from the others, as written
+  Deployment base;
+  GivenSizes given;
+};
+
+struct SearchRequest {
+  std::vector<SearchVariant> variants;  // one at least
+  int64_t nodes = 1;                    // at most
+  std::vector<Objective> objectives;    // the first decides, the next where it is equal, …
+  size_t limit = 3;                     // candidates that are told
+};
+
+// What layouts are ranked by.
+struct Score {
+  double concurrency = 0;  // full-window requests over all engines of the deployment
+  int64_t window = 0;      // tokens
+  int64_t gpus = 0;
+  Bytes offload;  // of the rank that holds most in host memory
+
+  // At least as good in everything, and better in something.
+  bool Dominates(const Score& other) const;
+};
+
+struct Candidate {
+  std::vector<OptionValue> settings;  // of its variant
+  Deployment deployment;
+  Plan plan;  // the whole one: what `plan` says of the deployment
+  Score score;
+  bool pareto = false;  // nothing that fits dominates it
+  int64_t alike = 0;    // other candidates of the same engine, TP, PP and DP, which rank below
+};
+
+// Layouts that were rejected for one reason.
+struct Rejection {
+  std::string reason_id;  // of a finding, or "short." and the account that is short
+  int64_t count = 0;
+  std::string example;  // the nearest miss, else the first
+};
+
+struct SearchResult {
+  std::string gpu_name;
+  int64_t cards_per_node = 0;
+  int64_t layouts = 0;                // that were looked at
+  int64_t evaluated = 0;              // plans made for it: partitions and offload are searched, too
+  int64_t feasible = 0;               // layouts that fit
+  std::vector<Candidate> candidates;  // best first, at most `limit`, one for each TP, PP and DP
+  std::vector<Rejection> rejected;    // most layouts first
+};
+
+// Evaluates every layout (LayoutsOf) with every variant. Of a pipeline, the partition is the best
+// that moving single layers over stage boundaries finds from the default one. What is short gets
+// the smallest offload that fits (vLLM, where none is given). A candidate is planned once more as a
+// whole, and rejected where that does not fit. Deterministic. Fails with kUsage as EvaluatePlan
+// does for all layouts alike.
+Result<SearchResult> SearchLayouts(const Model& model, const Catalog& catalog,
+                                   const ConfigStore& store, const SearchRequest& request);
+
+}  // namespace shardplan
+
+#endif  // SHARDPLAN_PLAN_LAYOUT_SEARCH_H_

@@ -1,0 +1,198 @@
+// shardplan search: which layouts fit on this cluster?
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/context.h"
+#include "cli/log.h"
+#include "cli/output_options.h"
+#include "cli/terminal.h"
+#include "cli/variants.h"
+#include "shardplan/base/file.h"
+#include "shardplan/base/suggest.h"
+#include "shardplan/plan/layout_search.h"
+#include "shardplan/report/search.h"
+
+namespace shardplan::cli {
+namespace {
+
+constexpr int64_t kMostNodes = 64;
+constexpr size_t kMostCandidates = 1000;
+constexpr size_t kMostSettings = 64;
+
+struct SearchOptions {
+  DeploymentOptions what;
+  OutputOptions output;
+  std::vector<std::string> engines;
+  std::vector<std::string> vary;
+  std::vector<Objective> objectives;
+  int64_t limit = 3;
+};
+
+Status ReadObjectives(const std::string& text, std::vector<Objective>* out) {
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    const std::optional<Objective> objective = ObjectiveOf(word);
+    if (!objective) {
+      std::vector<std::string> names;
+      for (const Objective known : AllObjectives()) names.emplace_back(ToString(known));
+      return Fail(ErrorCode::kUsage, "--objective " + Printable(word),
+                  fmt::format("expected {}", JoinWithOr(names)),
+                  "several are separated by commas, the first decides");
+    }
+    if (std::find(out->begin(), out->end(), *objective) == out->end()) out->push_back(*objective);
+    begin = end + 1;
+  }
+  return {};
+}
+
+// Sizes that the line or an axis has are not searched.
+GivenSizes GivenBy(const OptionSet& set, const std::vector<Axis>& axes) {
+  const auto given = [&](std::initializer_list<std::string_view> names) {
+    return std::any_of(names.begin(), names.end(), [&](std::string_view name) {
+      const OptionSet::Known* const option = set.Find(name);
+      if (option == nullptr) return false;
+      return option->given() || std::any_of(axes.begin(), axes.end(), [&](const Axis& axis) {
+               return set.Find(axis.option) == option;
+             });
+    });
+  };
+  GivenSizes sizes;
+  sizes.tp = given({"tp"});
+  sizes.pp = given({"pp"}) || given({"pp-partition"});
+  sizes.dp = given({"dp"});
+  sizes.dcp = given({"dcp"});
+  sizes.experts = given({"enable-expert-parallel", "ep-size", "enable-ep-moe"});
+  sizes.attention_dp = given({"enable-dp-attention"});
+  sizes.partition = given({"pp-partition"});
+  sizes.offload = given({"cpu-offload-gb", "offload-backend", "offload-group-size"});
+  return sizes;
+}
+
+Result<std::vector<Axis>> AxesOf(const SearchOptions& options) {
+  std::vector<Axis> axes;
+  if (!options.engines.empty()) axes.push_back({"engine", options.engines, "--engine"});
+  for (const std::string& text : options.vary) {
+    SHARDPLAN_ASSIGN_OR_RETURN(Axis axis, ParseAxis(text));
+    axes.push_back(std::move(axis));
+  }
+  return axes;
+}
+
+// One cluster and one model for all variants: an axis over either is `compare`'s.
+Status CheckVariants(const DeploymentOptions& base, const std::vector<VariantOptions>& variants) {
+  for (const VariantOptions& variant : variants) {
+    const Deployment& d = variant.what.deployment;
+    if (d.gpu == base.deployment.gpu && d.nodes == base.deployment.nodes &&
+        d.gpus_per_node == base.deployment.gpus_per_node && SameModel(base, variant.what)) {
+      continue;
+    }
+    return Fail(ErrorCode::kUsage, "--vary", "expected options of one model on one cluster",
+                "search once for each of them");
+  }
+  return {};
+}
+
+std::string Render(const SearchResult& result, const SearchRequest& request,
+                   const OutputOptions& output) {
+  switch (output.format) {
+    case Format::kJson:
+      return RenderSearchJson(result);
+    case Format::kYaml:
+      return RenderSearchYaml(result);
+    case Format::kTable:
+      break;
+  }
+  TableOptions options;
+  options.color = WantsColor(output);
+  options.verbose = output.verbose;
+  return RenderSearchTable(result, request, options);
+}
+
+Result<Answer> Run(const SearchOptions& options, const OptionSet& set) {
+  SHARDPLAN_RETURN_IF_ERROR(CheckModelGiven(options.what.model, "search MODEL --gpu ID --nodes N"));
+  SearchRequest request;
+  request.nodes = options.what.deployment.nodes.value_or(1);
+  if (request.nodes > kMostNodes) {
+    return Fail(ErrorCode::kUsage, fmt::format("--nodes {}", request.nodes),
+                fmt::format("expected at most {} to search", kMostNodes));
+  }
+  SHARDPLAN_ASSIGN_OR_RETURN(const std::vector<Axis> axes, AxesOf(options));
+  SHARDPLAN_ASSIGN_OR_RETURN(std::vector<VariantOptions> variants,
+                             MakeVariants(options.what, set, axes, kMostSettings));
+  SHARDPLAN_RETURN_IF_ERROR(CheckVariants(options.what, variants));
+  for (VariantOptions& variant : variants) {
+    // One engine sets nothing apart: whoever plans a candidate has it on the line already.
+    if (options.engines.size() == 1) variant.options.erase(variant.options.begin());
+    request.variants.push_back(
+        {std::move(variant.options), std::move(variant.what.deployment), GivenBy(set, axes)});
+  }
+  request.objectives = options.objectives;
+  if (request.objectives.empty()) {
+    request.objectives = {Objective::kMinOffload, Objective::kMaxConcurrency, Objective::kMinGpus};
+  }
+  request.limit = static_cast<size_t>(options.limit);
+  SHARDPLAN_ASSIGN_OR_RETURN(const Context context, LoadContext(options.what, options.output));
+  const ProgressNote note("searching layouts");
+  SHARDPLAN_ASSIGN_OR_RETURN(const SearchResult result,
+                             SearchLayouts(context.model, context.catalog, context.store, request));
+  Log(fmt::format("searched {} layouts", result.layouts));
+  return Answer{Render(result, request, options.output),
+                result.candidates.empty() ? kExitNo : kExitYes, options.output.file};
+}
+
+}  // namespace
+
+Command AddSearchCommand(CLI::App* parent) {
+  const auto options = std::make_shared<SearchOptions>();
+  CLI::App* const app = parent->add_subcommand(
+      "search",
+      "Which layouts fit on this cluster, best first, and why the others don't\n\n"
+      "Examples:\n"
+      "  shardplan search /models/Kimi-K3 --gpu h20-96 --nodes 2 --max-model-len 512K \\\n"
+      "      --require-concurrency 2\n"
+      "  shardplan search DeepSeek-V3/config.json --gpu h20-141 --nodes 2 --engine vllm \\\n"
+      "      --engine sglang --objective min-gpus,max-concurrency\n"
+      "  shardplan search DeepSeek-V3/config.json --gpu h200-141 --max-model-len auto \\\n"
+      "      --objective max-window --vary kv-cache-dtype=auto,fp8");
+  app->footer(
+      "TP, PP, DP, expert parallelism, DCP, the partition and the offload are searched where they "
+      "are not\ngiven; all other options are as given. --nodes is how many there are (default: "
+      "1).\n\n"
+      "Exit code: 0 something fits, 1 nothing does, 2 usage, 3 bad input, 4 I/O.");
+  const auto set = std::make_shared<OptionSet>(app);
+  set->Group("What is searched for");
+  set->Value(
+      "--objective", "A,B,…",
+      "What is best: max-concurrency, max-window, min-gpus, min-offload; the first decides, "
+      "the next where it is equal (default: min-offload,max-concurrency,min-gpus)",
+      [options](const std::string& text) { return ReadObjectives(text, &options->objectives); });
+  set->Value("--limit", "N", "Candidates to tell (default: 3)",
+             [options](const std::string& text) -> Status {
+               SHARDPLAN_ASSIGN_OR_RETURN(options->limit, ParseCount(text, 1));
+               if (options->limit <= static_cast<int64_t>(kMostCandidates)) return {};
+               return Fail(ErrorCode::kUsage, "",
+                           fmt::format("expected at most {}", kMostCandidates));
+             });
+  set->Repeated(
+      "--vary", "OPTION=A,B,…",
+      "Values to try of any option below, without its dashes; repeated: every combination",
+      [options](const std::string& text) -> Status {
+        options->vary.push_back(text);
+        return {};
+      });
+  AddDeploymentOptions(set.get(), &options->what);
+  set->Collect("engine", &options->engines);
+  AddOutputOptions(set.get(), &options->output);
+  return {app, set, [options, set] { return Run(*options, *set); }};
+}
+
+}  // namespace shardplan::cli

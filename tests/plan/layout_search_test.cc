@@ -1,0 +1,163 @@
+#include "shardplan/plan/layout_search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "shardplan/report/search.h"
+#include "support/plan_world.h"
+
+namespace shardplan {
+namespace {
+
+using ::testing::HasSubstr;
+using testing_support::Cards;
+using testing_support::ExampleFromConfig;
+using testing_support::Store;
+
+SearchRequest Asking(const std::string& gpu, int64_t nodes) {
+  SearchRequest request;
+  request.nodes = nodes;
+  request.objectives = {Objective::kMinOffload, Objective::kMaxConcurrency, Objective::kMinGpus};
+  request.variants.emplace_back();
+  request.variants[0].base.gpu = gpu;
+  return request;
+}
+
+SearchResult Search(const std::string& model, const SearchRequest& request) {
+  Result<SearchResult> result = SearchLayouts(ExampleFromConfig(model), Cards(), Store(), request);
+  EXPECT_TRUE(result.has_value()) << (result ? "" : result.error().ToString());
+  return result ? std::move(*result) : SearchResult();
+}
+
+int64_t CountOf(const SearchResult& result) {
+  int64_t rejected = 0;
+  for (const Rejection& rejection : result.rejected) rejected += rejection.count;
+  return result.feasible + rejected;
+}
+
+// The deployment that was published: two nodes of eight, 512K, and two such requests.
+SearchRequest PublishedQuestion(const std::string& gpu, int64_t nodes) {
+  SearchRequest request = Asking(gpu, nodes);
+  request.variants[0].base.settings.max_model_len = 524'288;
+  request.variants[0].base.require_concurrency = 2;
+  return request;
+}
+
+TEST(LayoutSearch, FindsThePublishedDeployment) {
+  SearchRequest request = PublishedQuestion("h20-96", 2);
+  request.limit = 10;
+  const SearchResult result = Search("kimi-k3", request);
+  EXPECT_EQ(CountOf(result), result.layouts);
+  const auto published =
+      std::find_if(result.candidates.begin(), result.candidates.end(),
+                   [](const Candidate& c) { return c.plan.sizes.tp == 8 && c.plan.sizes.pp == 2; });
+  ASSERT_NE(published, result.candidates.end());
+  EXPECT_EQ(published->plan.verdict, Verdict::kFits);
+  EXPECT_GE(published->score.concurrency, 2);
+  EXPECT_GT(published->score.offload, Bytes());  // nothing fits without
+  EXPECT_EQ(published->score.gpus, 16);
+}
+
+TEST(LayoutSearch, RejectsWithTheAccountThatIsShort) {
+  for (const auto& [gpu, nodes] : {std::pair("h20-96", 2), std::pair("h20-141", 1)}) {
+    SearchRequest request = PublishedQuestion(gpu, nodes);
+    request.variants[0].given.offload = true;
+    const SearchResult result = Search("kimi-k3", request);
+    EXPECT_EQ(result.feasible, 0) << gpu;
+    EXPECT_TRUE(result.candidates.empty());
+    EXPECT_EQ(CountOf(result), result.layouts);
+    const auto weights =
+        std::find_if(result.rejected.begin(), result.rejected.end(),
+                     [](const Rejection& r) { return r.reason_id == "short.weights"; });
+    ASSERT_NE(weights, result.rejected.end()) << gpu;
+    EXPECT_THAT(weights->example, HasSubstr("the nearest miss"));
+  }
+}
+
+// Of two stages, no other partition holds more.
+TEST(LayoutSearch, PartitionAgainstAllOfThem) {
+  SearchRequest request = Asking("h100-80-sxm", 1);
+  SearchVariant& variant = request.variants[0];
+  variant.base.sizes.tp = 2;
+  variant.base.sizes.pp = 2;
+  variant.base.settings.max_model_len = 8192;
+  variant.given.tp = variant.given.pp = variant.given.dp = true;
+  const SearchResult result = Search("dense-70b", request);
+  ASSERT_EQ(result.candidates.size(), 1u);
+  const int64_t layers = ExampleFromConfig("dense-70b").arch.layers();
+  double best = 0;
+  for (int64_t first = 1; first < layers; ++first) {
+    Deployment d = result.candidates[0].deployment;
+    d.partition = std::vector<int64_t>{first, layers - first};
+    const Plan plan = testing_support::Evaluate(ExampleFromConfig("dense-70b"), d);
+    if (plan.verdict == Verdict::kFits) best = std::max(best, plan.kv->max_concurrency);
+  }
+  EXPECT_DOUBLE_EQ(result.candidates[0].score.concurrency, best);
+}
+
+TEST(LayoutSearch, ProposalsAreOfOneShapeEachAndTheSameEveryTime) {
+  SearchRequest request = Asking("h200-141", 1);
+  request.limit = 5;
+  request.variants[0].base.settings.max_model_len = 16'384;
+  request.variants.push_back(request.variants[0]);
+  request.variants[1].settings = {{"engine", "sglang"}};
+  request.variants[1].base.engine = "sglang";
+  request.variants[1].base.sglang.context_length = 16'384;
+  const SearchResult result = Search("deepseek-v3", request);
+  ASSERT_EQ(result.candidates.size(), 5u);
+  EXPECT_GT(result.candidates[0].alike, 0);
+  for (size_t i = 0; i < result.candidates.size(); ++i) {
+    const Candidate& c = result.candidates[i];
+    EXPECT_EQ(c.plan.verdict, Verdict::kFits);
+    EXPECT_LE(c.score.concurrency, result.candidates[0].score.concurrency);
+    for (size_t j = 0; j < i; ++j) {
+      const Candidate& other = result.candidates[j];
+      EXPECT_FALSE(c.plan.engine == other.plan.engine && c.plan.sizes.tp == other.plan.sizes.tp &&
+                   c.plan.sizes.pp == other.plan.sizes.pp &&
+                   c.plan.sizes.dp == other.plan.sizes.dp &&
+                   c.plan.sizes.dp_in_tp == other.plan.sizes.dp_in_tp);
+    }
+  }
+  EXPECT_EQ(RenderSearchJson(result), RenderSearchJson(Search("deepseek-v3", request)));
+}
+
+TEST(LayoutSearch, TheFirstObjectiveDecides) {
+  SearchRequest request = Asking("h100-80-sxm", 1);
+  request.variants[0].base.settings.max_model_len = 8192;
+  const SearchResult most = Search("dense-70b", request);
+  request.objectives = {Objective::kMinGpus};
+  const SearchResult fewest = Search("dense-70b", request);
+  ASSERT_FALSE(most.candidates.empty() || fewest.candidates.empty());
+  EXPECT_EQ(most.candidates[0].score.gpus, 8);
+  EXPECT_LT(fewest.candidates[0].score.gpus, 8);
+  EXPECT_TRUE(most.candidates[0].pareto);
+}
+
+TEST(LayoutSearch, WhatIsWrongForAllIsAnError) {
+  SearchRequest request = Asking("h100-80-sxm", 1);
+  request.variants[0].base.settings.max_model_len = 1000;
+  request.variants[0].base.output_tokens = 2000;
+  const auto result = SearchLayouts(ExampleFromConfig("dense-70b"), Cards(), Store(), request);
+  ASSERT_FALSE(result.has_value());
+  EXPECT_EQ(result.error().code, ErrorCode::kUsage);
+}
+
+TEST(LayoutSearch, Scores) {
+  const Score base{2.0, 1000, 16, Bytes(5)};
+  Score better = base;
+  better.gpus = 8;
+  EXPECT_TRUE(better.Dominates(base));
+  EXPECT_FALSE(base.Dominates(better));
+  EXPECT_FALSE(base.Dominates(base));
+  better.offload = Bytes(6);
+  EXPECT_FALSE(better.Dominates(base));
+  for (const Objective objective : AllObjectives()) {
+    EXPECT_EQ(ObjectiveOf(ToString(objective)), objective);
+  }
+  EXPECT_FALSE(ObjectiveOf("max-speed"));
+}
+
+}  // namespace
+}  // namespace shardplan
