@@ -58,7 +58,10 @@ int RunApp(int argc, const char* const* argv) {
                                          AddSearchCommand(&app),  AddInspectCommand(&app),
                                          AddExplainCommand(&app), AddStandinCommand(&app),
                                          AddCatalogCommand(&app)};
-  for (const Command& command : commands) command.app->allow_extras();
+  for (const Command& command : commands) {
+    command.app->allow_extras();
+    command.options->SetLine({argv + 1, argv + argc});
+  }
 
   if (const Status status = CheckArguments({argv + 1, argv + argc}); !status) {
     return Refuse(status.error());

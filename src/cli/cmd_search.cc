@@ -139,6 +139,7 @@ Result<Answer> Run(const SearchOptions& options, const OptionSet& set) {
   if (request.objectives.empty()) {
     request.objectives = {Objective::kMinOffload, Objective::kMaxConcurrency, Objective::kMinGpus};
   }
+  request.threads = ReaderThreads();
   request.limit = static_cast<size_t>(options.limit);
   SHARDPLAN_ASSIGN_OR_RETURN(const Context context, LoadContext(options.what, options.output));
   const ProgressNote note("searching layouts");

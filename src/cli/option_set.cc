@@ -25,6 +25,19 @@ void OptionSet::Keep(std::string_view option, const std::string& text, Status st
   status_ = tl::unexpected<Error>(std::move(error));
 }
 
+std::string OptionSet::NameOnLine(const std::string& names) const {
+  for (size_t begin = 0; begin < names.size();) {
+    const size_t end = std::min(names.find(',', begin), names.size());
+    const std::string name = names.substr(begin, end - begin);
+    const auto is_name = [&](const std::string& word) {
+      return word == name || word.starts_with(name + "=");
+    };
+    if (std::any_of(line_.begin(), line_.end(), is_name)) return name;
+    begin = end + 1;
+  }
+  return FirstName(names);
+}
+
 OptionSet::Reader OptionSet::Noted(const std::string& names, Reader reader) const {
   if (!note_) return reader;
   return [note = note_, name = FirstName(names),
@@ -37,8 +50,8 @@ OptionSet::Reader OptionSet::Noted(const std::string& names, Reader reader) cons
 
 void OptionSet::Add(const std::string& names, const std::string& value, const std::string& help,
                     bool repeated, Reader reader) {
-  const std::string name = FirstName(names);
-  const CLI::callback_t read = [this, name, at = known_.size()](const CLI::results_t& values) {
+  const CLI::callback_t read = [this, names, at = known_.size()](const CLI::results_t& values) {
+    const std::string name = NameOnLine(names);
     const Known& self = known_[at];
     const auto refuse = [&](std::string message) {
       Keep(name, "", Fail(ErrorCode::kUsage, "", std::move(message)));

@@ -51,6 +51,9 @@ class OptionSet {
   void Text(const std::string& names, const std::string& value, const std::string& help,
             std::function<void(std::string)> set);
 
+  // The words of the line, so that errors name an option by the name that was given.
+  void SetLine(std::vector<std::string> words) { line_ = std::move(words); }
+
   const Status& status() const { return status_; }
 
   // `step` runs once the line is read and sound, before the command does: for what looks at all
@@ -85,6 +88,8 @@ class OptionSet {
   void Add(const std::string& names, const std::string& value, const std::string& help,
            bool repeated, Reader reader);
   void Keep(std::string_view option, const std::string& text, Status status);
+  // Of the names "--tp,--tensor-parallel-size" the one on the line, else the first.
+  std::string NameOnLine(const std::string& names) const;
   // `reader`, which then calls the note of NoteReads.
   Reader Noted(const std::string& names, Reader reader) const;
 
@@ -92,6 +97,7 @@ class OptionSet {
   std::string group_ = "Options";
   Note note_;
   std::vector<Known> known_;
+  std::vector<std::string> line_;
   Status status_;
   std::vector<std::function<Status()>> afterwards_;
 };

@@ -1,87 +1,38 @@
 #include "shardplan/plan/layout_search.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <exception>
 #include <map>
+#include <mutex>
 #include <tuple>
 #include <utility>
 
+#include "checkpoint/work_list.h"
 #include "plan/layout_space.h"
+#include "plan/layout_trial.h"
 #include "plan/request.h"
-#include "plan/search.h"
-#include "shardplan/base/units.h"
 
 namespace shardplan {
 namespace {
-
-// Layers that are moved at most from the default partition, over all boundaries.
-constexpr int kMostMoves = 24;
-
-Bytes LeastHeadroom(const Plan& plan) {
-  std::optional<Bytes> least;
-  for (const RankPlan& rank : plan.ranks)
-    least = std::min(least.value_or(rank.headroom), rank.headroom);
-  return least.value_or(Bytes());
-}
-
-// How good a partition is: what fits before what does not, then capacity, then what is to spare.
-auto Merit(const Plan& plan) {
-  const bool fits = plan.verdict == Verdict::kFits;
-  return std::tuple(plan.verdict != Verdict::kIllegal, fits,
-                    fits && plan.kv ? plan.kv->max_concurrency : 0.0, LeastHeadroom(plan));
-}
-
-Score ScoreOf(const Plan& plan) {
-  Score score;
-  if (plan.kv) score.concurrency = plan.kv->max_concurrency * static_cast<double>(plan.sizes.dp);
-  score.window = plan.window.max_model_len;
-  score.gpus = plan.sizes.world();
-  for (const RankPlan& rank : plan.ranks) score.offload = std::max(score.offload, rank.offloaded);
-  return score;
-}
-
-// "sglang TP8 × PP2, EP8 on 16 cards"
-std::string NameOf(const Deployment& d, const std::vector<OptionValue>& settings) {
-  const ParallelSizes& s = d.sizes;
-  const bool sglang = d.engine == "sglang";
-  const bool inside = sglang && d.sglang.enable_dp_attention;
-  std::string text = fmt::format("TP{}", s.tp);
-  if (s.pp > 1) text += fmt::format(" × PP{}", s.pp);
-  if (s.dp > 1) text += fmt::format("{}{}", inside ? ", attention DP" : " × DP", s.dp);
-  if (s.dcp > 1) text += fmt::format(", DCP{}", s.dcp);
-  if (sglang && d.sglang.ep_size > 1) text += fmt::format(", EP{}", d.sglang.ep_size);
-  if (!sglang && s.expert_parallel) text += " with expert parallel";
-  for (const auto& [option, value] : settings) text += fmt::format(", {} {}", option, value);
-  return text;
-}
 
 class Searcher {
  public:
   Searcher(const Model& model, const Catalog& catalog, const ConfigStore& store,
            const SearchRequest& request)
-      : model_(model),
-        catalog_(catalog),
-        store_(store),
-        request_(request),
-        evaluator_(model, catalog, store) {}
+      : model_(model), catalog_(catalog), store_(store), request_(request) {}
 
   Result<SearchResult> Run() {
-    std::vector<std::pair<const SearchVariant*, Deployment>> all;
-    for (const SearchVariant& variant : request_.variants) {
-      SHARDPLAN_ASSIGN_OR_RETURN(const GpuSpec gpu, catalog_.FindGpu(variant.base.gpu));
-      out_.gpu_name = gpu.name;
-      out_.cards_per_node = CardsPerNode(gpu, variant.base);
-      for (Deployment& d : LayoutsOf(variant.base, variant.given, model_.arch, request_.nodes,
-                                     out_.cards_per_node)) {
-        all.emplace_back(&variant, std::move(d));
-      }
+    SHARDPLAN_RETURN_IF_ERROR(Enumerate());
+    const std::vector<Trial> trials = TryAll();
+    const bool answered = std::any_of(trials.begin(), trials.end(),
+                                      [](const Trial& t) { return !t.refused && !t.illegal; });
+    for (size_t i = 0; i < trials.size(); ++i) {
+      // Wrong for every layout alike: a window that no engine takes, say.
+      if (trials[i].refused && !answered) return tl::unexpected(*trials[i].refused);
+      Take(*layouts_[i].first, trials[i]);
     }
-    out_.layouts = static_cast<int64_t>(all.size());
-    for (auto& [variant, deployment] : all) Try(*variant, std::move(deployment));
-    // Wrong for every layout alike: a word that no engine knows, say.
-    if (refused_ && !answered_) return tl::unexpected(*refused_);
     out_.feasible = static_cast<int64_t>(found_.size());
     Rank();
     Propose();
@@ -102,101 +53,53 @@ class Searcher {
     std::optional<Bytes> short_by;  // of the example
   };
 
-  Result<Plan> Evaluate(const Deployment& deployment) {
-    ++out_.evaluated;
-    return evaluator_.Evaluate(deployment);
+  Status Enumerate() {
+    for (const SearchVariant& variant : request_.variants) {
+      SHARDPLAN_ASSIGN_OR_RETURN(const GpuSpec gpu, catalog_.FindGpu(variant.base.gpu));
+      out_.gpu_name = gpu.name;
+      out_.cards_per_node = CardsPerNode(gpu, variant.base);
+      for (Deployment& d : LayoutsOf(variant.base, variant.given, model_.arch, request_.nodes,
+                                     out_.cards_per_node)) {
+        layouts_.emplace_back(&variant, std::move(d));
+      }
+    }
+    out_.layouts = static_cast<int64_t>(layouts_.size());
+    return {};
   }
 
-  void Try(const SearchVariant& variant, Deployment d) {
-    Result<Plan> plan = Evaluate(d);
-    if (!plan) {
-      if (!refused_) refused_ = plan.error();
-      Reject("refused", NameOf(d, variant.settings), plan.error().ToString());
+  // Every thread has an evaluator of its own; results stand in the order of the layouts.
+  std::vector<Trial> TryAll() const {
+    std::vector<Trial> trials(layouts_.size());
+    std::atomic<size_t> next = 0;
+    std::exception_ptr failure;
+    std::mutex mutex;
+    const auto work = [&](size_t) {
+      try {
+        FigureEvaluator evaluator(model_, catalog_, store_);
+        for (size_t i; (i = next.fetch_add(1)) < trials.size();) {
+          trials[i] = TryLayout(evaluator, model_.arch, *layouts_[i].first, layouts_[i].second);
+        }
+      } catch (...) {
+        const std::lock_guard<std::mutex> lock(mutex);
+        failure = std::current_exception();
+      }
+    };
+    RunJobs(request_.threads, static_cast<size_t>(std::max(request_.threads, 1)), work);
+    if (failure) std::rethrow_exception(failure);
+    return trials;
+  }
+
+  void Take(const SearchVariant& variant, const Trial& trial) {
+    out_.evaluated += trial.evaluated;
+    if (trial.score) {
+      found_.push_back({&variant, trial.deployment, *trial.score});
       return;
     }
-    if (plan->verdict == Verdict::kIllegal) return RejectIllegal(variant, d, *plan);
-    answered_ = true;
-    if (d.sizes.pp > 1 && !variant.given.partition) Repartition(&d, &*plan);
-    if (plan->verdict == Verdict::kDoesNotFit && d.engine == "vllm" && !variant.given.offload) {
-      Offload(&d, &*plan);
-    }
-    if (plan->verdict == Verdict::kDoesNotFit) return RejectShort(variant, d, *plan);
-    found_.push_back({&variant, std::move(d), ScoreOf(*plan)});
-  }
-
-  // Moves single layers over the boundaries of the stages as long as that is better.
-  void Repartition(Deployment* d, Plan* plan) {
-    for (int move = 0; move < kMostMoves; ++move) {
-      std::vector<int64_t> now;
-      for (const StageRange& stage : plan->stages) now.push_back(stage.count);
-      std::optional<std::pair<Deployment, Plan>> best;
-      for (size_t boundary = 0; boundary + 1 < now.size(); ++boundary) {
-        for (const int64_t step : {int64_t{1}, int64_t{-1}}) {
-          std::vector<int64_t> next = now;
-          next[boundary] += step;
-          next[boundary + 1] -= step;
-          if (next[boundary] < 1 || next[boundary + 1] < 1) continue;
-          Deployment moved = *d;
-          moved.partition = next;
-          Result<Plan> tried = Evaluate(moved);
-          if (!tried || Merit(*tried) <= Merit(best ? best->second : *plan)) continue;
-          best.emplace(std::move(moved), std::move(*tried));
-        }
-      }
-      if (!best) return;
-      *d = std::move(best->first);
-      *plan = std::move(best->second);
-    }
-  }
-
-  // The smallest offload, in whole GiB a card; experts first, as `plan` proposes it.
-  void Offload(Deployment* d, Plan* plan) {
-    Deployment changed = *d;
-    changed.settings.offload_backend = "uva";
-    if (model_.arch.moe.experts > 0) {
-      changed.settings.cpu_offload_params = {"w13_weight", "w2_weight"};
-    }
-    Bytes most;
-    for (const RankPlan& rank : plan->ranks) most = std::max(most, rank.detail.parameters);
-    std::optional<Plan> fitting;
-    const auto fits = [&](int64_t gib) {
-      changed.settings.cpu_offload_gb = static_cast<double>(gib);
-      Result<Plan> tried = Evaluate(changed);
-      if (!tried || tried->verdict != Verdict::kFits) return false;
-      fitting = std::move(*tried);
-      return true;
-    };
-    const int64_t high = CeilDiv(most.count(), kGiB) + 1;
-    if (!fits(high)) return;
-    const int64_t smallest = SmallestThat(0, high, fits);
-    if (!fits(smallest)) return;
-    *d = std::move(changed);
-    *plan = std::move(*fitting);
-  }
-
-  void Reject(const std::string& id, const std::string& name, const std::string& what) {
-    Reason& reason = reasons_[id];
-    if (reason.count++ == 0) reason.example = name + ": " + what;
-  }
-
-  void RejectIllegal(const SearchVariant& variant, const Deployment& d, const Plan& plan) {
-    const auto error =
-        std::find_if(plan.findings.begin(), plan.findings.end(),
-                     [](const Finding& f) { return f.severity == Severity::kError; });
-    const bool known = error != plan.findings.end();
-    Reject(known ? error->id : "illegal", NameOf(d, variant.settings),
-           known ? error->message : "illegal");
-  }
-
-  void RejectShort(const SearchVariant& variant, const Deployment& d, const Plan& plan) {
-    const Limiting limiting = plan.limiting.value_or(Limiting());
-    Reason& reason = reasons_[fmt::format("short.{}", ToString(limiting.account))];
-    ++reason.count;
-    if (reason.short_by && *reason.short_by <= limiting.short_by) return;
-    reason.short_by = limiting.short_by;
-    reason.example =
-        fmt::format("{}: {} short on rank {}, the nearest miss", NameOf(d, variant.settings),
-                    FormatGiB(limiting.short_by), limiting.rank);
+    Reason& reason = reasons_[trial.reason_id];
+    const bool nearer = trial.short_by && reason.short_by && *trial.short_by < *reason.short_by;
+    if (reason.count++ > 0 && !nearer) return;
+    reason.example = trial.example;
+    reason.short_by = trial.short_by;
   }
 
   // Better ones are less: the objectives in turn, then what one would rather run.
@@ -259,8 +162,11 @@ class Searcher {
       Result<Plan> plan = EvaluatePlan(model_, catalog_, store_, d);
       if (!plan || plan->verdict != Verdict::kFits) {
         --out_.feasible;
-        Reject("plan.disagrees", NameOf(d, found.variant->settings),
-               plan ? "the whole plan does not fit" : plan.error().ToString());
+        Trial trial;
+        trial.reason_id = "plan.disagrees";
+        trial.example = NameOf(d, found.variant->settings) + ": " +
+                        (plan ? "the whole plan does not fit" : plan.error().ToString());
+        Take(*found.variant, trial);
         continue;
       }
       told[shape] = out_.candidates.size();
@@ -271,6 +177,7 @@ class Searcher {
 
   void CountRejections() {
     for (auto& [id, reason] : reasons_) {
+      if (reason.short_by && reason.count > 1) reason.example += ", the nearest miss";
       out_.rejected.push_back({id, reason.count, std::move(reason.example)});
     }
     std::stable_sort(out_.rejected.begin(), out_.rejected.end(),
@@ -281,12 +188,10 @@ class Searcher {
   const Catalog& catalog_;
   const ConfigStore& store_;
   const SearchRequest& request_;
-  FigureEvaluator evaluator_;
   SearchResult out_;
+  std::vector<std::pair<const SearchVariant*, Deployment>> layouts_;
   std::vector<Found> found_;
   std::map<std::string, Reason> reasons_;
-  std::optional<Error> refused_;
-  bool answered_ = false;  // by a plan that is not illegal
 };
 
 constexpr std::array<std::string_view, 4> kObjectives = {"max-concurrency", "max-window",

@@ -25,6 +25,7 @@ class OptionSetTest : public ::testing::Test {
 
   // What is wrong with the line; empty where nothing is.
   std::string Parse(std::vector<std::string> arguments) {
+    options_.SetLine(arguments);
     std::reverse(arguments.begin(), arguments.end());
     app_.parse(std::move(arguments));
     return options_.status() ? "" : options_.status().error().ToString();
@@ -64,8 +65,15 @@ TEST_F(OptionSetTest, FlagsMayComeTwice) {
 
 TEST_F(OptionSetTest, ValuesMayBeginWithADash) { EXPECT_EQ(Parse({"--gpu", "-1"}), ""); }
 
+// By the name that was given.
 TEST_F(OptionSetTest, KeepsTheFirstErrorWithTheOptionsName) {
-  EXPECT_EQ(Parse({"--tensor-parallel-size", "x"}), "--tp x: expected a whole number, at least 1");
+  const std::string rest = " x: expected a whole number, at least 1";
+  EXPECT_EQ(Parse({"--tensor-parallel-size", "x"}), "--tensor-parallel-size" + rest);
+}
+
+TEST_F(OptionSetTest, NamesBeforeAnEqualsSign) {
+  EXPECT_EQ(Parse({"--tensor-parallel-size=0"}),
+            "--tensor-parallel-size 0: expected a whole number, at least 1");
 }
 
 TEST_F(OptionSetTest, Twice) {

@@ -49,6 +49,7 @@ struct SearchRequest {
   int64_t nodes = 1;                    // at most
   std::vector<Objective> objectives;    // the first decides, the next where it is equal, …
   size_t limit = 3;                     // candidates that are told
+  int threads = 1;                      // the result is the same with any number
 };
 
 // What layouts are ranked by.

@@ -1,0 +1,39 @@
+// One layout of a search: made as good as it gets, or rejected for a reason.
+#ifndef SHARDPLAN_PLAN_LAYOUT_TRIAL_H_
+#define SHARDPLAN_PLAN_LAYOUT_TRIAL_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shardplan/base/bytes.h"
+#include "shardplan/base/result.h"
+#include "shardplan/plan/layout_search.h"
+#include "shardplan/plan/plan.h"
+
+namespace shardplan {
+
+// What became of a layout: exactly one of `score` and `reason_id` is there.
+struct Trial {
+  Deployment deployment;       // with the partition and the offload that were chosen
+  std::optional<Score> score;  // it fits
+  std::string reason_id;       // it does not: as in Rejection
+  std::string example;
+  std::optional<Bytes> short_by;
+  std::optional<Error> refused;  // a request that no engine takes
+  bool illegal = false;
+  int64_t evaluated = 0;
+};
+
+// "TP8 × PP2, DCP4 with expert parallel, kv-cache-dtype fp8"
+std::string NameOf(const Deployment& deployment, const std::vector<OptionValue>& settings);
+
+// Tries `deployment`, a layout of `variant`. Moves layers over stage boundaries as long as it gets
+// better, and finds the smallest offload where it is short, unless the variant has its own.
+Trial TryLayout(FigureEvaluator& evaluator, const Architecture& arch, const SearchVariant& variant,
+                Deployment deployment);
+
+}  // namespace shardplan
+
+#endif  // SHARDPLAN_PLAN_LAYOUT_TRIAL_H_

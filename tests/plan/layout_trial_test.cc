@@ -1,0 +1,102 @@
+#include "plan/layout_trial.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/plan_world.h"
+
+namespace shardplan {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using testing_support::Cards;
+using testing_support::ExampleFromConfig;
+using testing_support::PublishedKimiK3;
+using testing_support::Store;
+
+Trial Try(const SearchVariant& variant) {
+  const Model& model = ExampleFromConfig("kimi-k3");
+  FigureEvaluator evaluator(model, Cards(), Store());
+  return TryLayout(evaluator, model.arch, variant, variant.base);
+}
+
+SearchVariant Published() {
+  SearchVariant variant;
+  variant.base = PublishedKimiK3();
+  variant.given.partition = variant.given.offload = true;
+  return variant;
+}
+
+TEST(LayoutTrial, WhatFitsHasAScore) {
+  const Trial trial = Try(Published());
+  ASSERT_TRUE(trial.score);
+  EXPECT_EQ(trial.evaluated, 1);
+  EXPECT_EQ(trial.score->gpus, 16);
+  EXPECT_EQ(trial.score->window, 524'288);
+  EXPECT_GT(trial.score->concurrency, 1);
+  EXPECT_GT(trial.score->offload, Bytes());
+}
+
+// One GiB less than the offload that is found does not fit.
+TEST(LayoutTrial, TheSmallestOffload) {
+  SearchVariant variant = Published();
+  variant.base.settings.cpu_offload_gb = 0;
+  variant.base.settings.cpu_offload_params.clear();
+  EXPECT_THAT(Try(variant).reason_id, StartsWith("short."));
+  variant.given.offload = false;
+  const Trial trial = Try(variant);
+  ASSERT_TRUE(trial.score);
+  const EngineSettings& chosen = trial.deployment.settings;
+  EXPECT_THAT(chosen.cpu_offload_params, ::testing::ElementsAre("w13_weight", "w2_weight"));
+  ASSERT_GE(chosen.cpu_offload_gb, 1);
+  variant.base = trial.deployment;
+  variant.given.offload = true;
+  EXPECT_TRUE(Try(variant).score);
+  variant.base.settings.cpu_offload_gb = chosen.cpu_offload_gb - 1;
+  const Trial less = Try(variant);
+  EXPECT_FALSE(less.score);
+  EXPECT_GT(less.short_by, Bytes());
+  EXPECT_THAT(less.example, HasSubstr(" short on rank "));
+}
+
+TEST(LayoutTrial, MovesLayersToWhereMoreFits) {
+  SearchVariant variant = Published();
+  variant.base.partition = std::vector<int64_t>{53, 40};
+  const Trial given = Try(variant);
+  variant.given.partition = false;  // a start, no more
+  const Trial moved = Try(variant);
+  ASSERT_TRUE(moved.score);
+  EXPECT_NE(moved.deployment.partition, variant.base.partition);
+  EXPECT_TRUE(!given.score || moved.score->concurrency > given.score->concurrency);
+}
+
+TEST(LayoutTrial, Reasons) {
+  SearchVariant variant = Published();
+  variant.base.sizes.tp = 5;
+  const Trial illegal = Try(variant);
+  EXPECT_TRUE(illegal.illegal);
+  EXPECT_THAT(illegal.reason_id, StartsWith("layout."));
+  EXPECT_THAT(illegal.example, StartsWith("TP5 × PP2: "));
+  variant = Published();
+  variant.base.output_tokens = 1'000'000;
+  const Trial refused = Try(variant);
+  ASSERT_TRUE(refused.refused);
+  EXPECT_EQ(refused.reason_id, "refused");
+  EXPECT_FALSE(refused.score);
+}
+
+TEST(LayoutTrial, Names) {
+  Deployment d;
+  d.sizes = {.tp = 8, .pp = 2, .dp = 4, .dcp = 2, .expert_parallel = true};
+  EXPECT_EQ(NameOf(d, {{"kv-cache-dtype", "fp8"}}),
+            "TP8 × PP2 × DP4, DCP2 with expert parallel, kv-cache-dtype fp8");
+  d.engine = "sglang";
+  d.sizes.dcp = 1;
+  d.sglang.enable_dp_attention = true;
+  d.sglang.ep_size = 8;
+  EXPECT_EQ(NameOf(d, {}), "TP8 × PP2, attention DP4, EP8");
+}
+
+}  // namespace
+}  // namespace shardplan
