@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "shardplan/plan/layout_search.h"
 #include "shardplan/plan/plan.h"
 
 namespace shardplan {
@@ -82,6 +83,32 @@ void Figures(benchmark::State& state) {
   }
 }
 BENCHMARK(Figures)->ArgName("sglang")->Arg(0)->Arg(1)->Unit(benchmark::kMicrosecond);
+
+// Every layout of Kimi-K3 on 32 cards, by both engines.
+void Search(benchmark::State& state) {
+  const ConfigStore store = ConfigStore::BuiltIn();
+  const Catalog catalog = Value(Catalog::Load(store));
+  const Model model = Value(LoadModel(kConfig));
+  SearchRequest request;
+  request.nodes = 4;
+  request.threads = static_cast<int>(state.range(0));
+  request.objectives = {Objective::kMaxConcurrency};
+  for (const char* engine : {"vllm", "sglang"}) {
+    request.variants.emplace_back();
+    Deployment& d = request.variants.back().base;
+    d.gpu = "h20-96";
+    d.engine = engine;
+    d.settings.max_model_len = 131'072;
+    d.sglang.context_length = 131'072;
+  }
+  int64_t evaluated = 0;
+  for (auto _ : state) {
+    evaluated += Value(SearchLayouts(model, catalog, store, request)).evaluated;
+  }
+  state.counters["evaluations"] =
+      benchmark::Counter(static_cast<double>(evaluated), benchmark::Counter::kIsRate);
+}
+BENCHMARK(Search)->ArgName("threads")->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 }  // namespace
 }  // namespace shardplan

@@ -23,7 +23,6 @@
 namespace shardplan::cli {
 namespace {
 
-constexpr int64_t kMostNodes = 64;
 constexpr size_t kMostCandidates = 1000;
 constexpr size_t kMostSettings = 64;
 
@@ -54,31 +53,89 @@ Status ReadObjectives(const std::string& text, std::vector<Objective>* out) {
   return {};
 }
 
-// Sizes that the line or an axis has are not searched.
-GivenSizes GivenBy(const OptionSet& set, const std::vector<Axis>& axes) {
-  const auto given = [&](std::initializer_list<std::string_view> names) {
+// Options of the line, or an axis over them.
+class Given {
+ public:
+  Given(const OptionSet& set, const std::vector<Axis>& axes) : set_(set), axes_(axes) {}
+
+  bool operator()(std::initializer_list<std::string_view> names) const {
     return std::any_of(names.begin(), names.end(), [&](std::string_view name) {
-      const OptionSet::Known* const option = set.Find(name);
+      const OptionSet::Known* const option = set_.Find(name);
       if (option == nullptr) return false;
-      return option->given() || std::any_of(axes.begin(), axes.end(), [&](const Axis& axis) {
-               return set.Find(axis.option) == option;
+      return option->given() || std::any_of(axes_.begin(), axes_.end(), [&](const Axis& axis) {
+               return set_.Find(axis.option) == option;
              });
     });
-  };
+  }
+
+ private:
+  const OptionSet& set_;
+  const std::vector<Axis>& axes_;
+};
+
+GivenSizes GivenBy(const Given& given, const std::string& engine) {
   GivenSizes sizes;
   sizes.tp = given({"tp"});
-  sizes.pp = given({"pp"}) || given({"pp-partition"});
+  sizes.partition = given({"pp-partition"});
+  sizes.pp = given({"pp"}) || sizes.partition;
   sizes.dp = given({"dp"});
   sizes.dcp = given({"dcp"});
-  sizes.experts = given({"enable-expert-parallel", "ep-size", "enable-ep-moe"});
+  sizes.experts =
+      engine == "sglang" ? given({"ep-size", "enable-ep-moe"}) : given({"enable-expert-parallel"});
   sizes.attention_dp = given({"enable-dp-attention"});
-  sizes.partition = given({"pp-partition"});
   sizes.offload = given({"cpu-offload-gb", "offload-backend", "offload-group-size"});
   return sizes;
 }
 
+// Told of every candidate as sizes of its layout, or of no meaning for a plan.
+bool IsToldApart(const OptionSet& set, const OptionSet::Known& option) {
+  for (const char* name : {"nodes", "tp", "pp", "pp-partition", "dp", "dcp",
+                           "enable-expert-parallel", "ep-size", "enable-dp-attention", "objective",
+                           "limit", "vary", "format", "output", "verbose", "no-color"}) {
+    if (set.Find(name) == &option) return true;
+  }
+  return false;
+}
+
+// What stands behind `shardplan plan` for a variant, but for the sizes of a layout.
+std::vector<std::string> WordsOf(const SearchOptions& options, const OptionSet& set,
+                                 const std::vector<OptionValue>& settings) {
+  std::vector<std::string> words = {options.what.model};
+  const auto add = [&](const OptionSet::Known& option, const std::string& name,
+                       const std::string& value) {
+    if (!option.is_flag()) {
+      words.insert(words.end(), {"--" + name, value});
+    } else if (value == "true") {
+      words.push_back("--" + name);
+    } else if (set.Find("no-" + name) != nullptr) {
+      words.push_back("--no-" + name);
+    }
+  };
+  for (const OptionSet::Known& option : set.known()) {
+    if (!option.given() || IsToldApart(set, option)) continue;
+    if (options.engines.size() > 1 && &option == set.Find("engine")) continue;
+    if (option.is_flag()) {
+      add(option, option.names[0], "true");
+      continue;
+    }
+    for (const std::string& value : option.option->results()) {
+      add(option, option.names[0], value);
+    }
+  }
+  for (const auto& [name, value] : settings) {
+    const OptionSet::Known* const option = set.Find(name);
+    if (option != nullptr && !IsToldApart(set, *option)) add(*option, name, value);
+  }
+  return words;
+}
+
 Result<std::vector<Axis>> AxesOf(const SearchOptions& options) {
   std::vector<Axis> axes;
+  for (const std::string& engine : options.engines) {
+    if (std::count(options.engines.begin(), options.engines.end(), engine) == 1) continue;
+    return Fail(ErrorCode::kUsage, "--engine " + Printable(engine),
+                "expected different engines, found it twice");
+  }
   if (!options.engines.empty()) axes.push_back({"engine", options.engines, "--engine"});
   for (const std::string& text : options.vary) {
     SHARDPLAN_ASSIGN_OR_RETURN(Axis axis, ParseAxis(text));
@@ -95,7 +152,9 @@ Status CheckVariants(const DeploymentOptions& base, const std::vector<VariantOpt
         d.gpus_per_node == base.deployment.gpus_per_node && SameModel(base, variant.what)) {
       continue;
     }
-    return Fail(ErrorCode::kUsage, "--vary", "expected options of one model on one cluster",
+    return Fail(ErrorCode::kUsage, "--vary",
+                "expected one model, precision and cluster for all variants: --gpu, --nodes, "
+                "--precision and the like cannot vary",
                 "search once for each of them");
   }
   return {};
@@ -121,10 +180,6 @@ Result<Answer> Run(const SearchOptions& options, const OptionSet& set) {
   SHARDPLAN_RETURN_IF_ERROR(CheckModelGiven(options.what.model, "search MODEL --gpu ID --nodes N"));
   SearchRequest request;
   request.nodes = options.what.deployment.nodes.value_or(1);
-  if (request.nodes > kMostNodes) {
-    return Fail(ErrorCode::kUsage, fmt::format("--nodes {}", request.nodes),
-                fmt::format("expected at most {} to search", kMostNodes));
-  }
   SHARDPLAN_ASSIGN_OR_RETURN(const std::vector<Axis> axes, AxesOf(options));
   SHARDPLAN_ASSIGN_OR_RETURN(std::vector<VariantOptions> variants,
                              MakeVariants(options.what, set, axes, kMostSettings));
@@ -132,8 +187,11 @@ Result<Answer> Run(const SearchOptions& options, const OptionSet& set) {
   for (VariantOptions& variant : variants) {
     // One engine sets nothing apart: whoever plans a candidate has it on the line already.
     if (options.engines.size() == 1) variant.options.erase(variant.options.begin());
-    request.variants.push_back(
-        {std::move(variant.options), std::move(variant.what.deployment), GivenBy(set, axes)});
+    Deployment& d = variant.what.deployment;
+    if (d.partition) d.sizes.pp = static_cast<int64_t>(d.partition->size());
+    const GivenSizes given = GivenBy(Given(set, axes), d.engine);
+    std::vector<std::string> words = WordsOf(options, set, variant.options);
+    request.variants.push_back({std::move(variant.options), std::move(words), std::move(d), given});
   }
   request.objectives = options.objectives;
   if (request.objectives.empty()) {

@@ -1,5 +1,7 @@
 #include "shardplan/plan/layout_search.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -13,9 +15,12 @@
 #include "plan/layout_space.h"
 #include "plan/layout_trial.h"
 #include "plan/request.h"
+#include "shardplan/base/units.h"
 
 namespace shardplan {
 namespace {
+
+constexpr int64_t kMostCards = 512;
 
 class Searcher {
  public:
@@ -37,6 +42,7 @@ class Searcher {
     Rank();
     Propose();
     CountRejections();
+    if (out_.candidates.empty() && nearest_) TellNearest();
     return std::move(out_);
   }
 
@@ -58,13 +64,30 @@ class Searcher {
       SHARDPLAN_ASSIGN_OR_RETURN(const GpuSpec gpu, catalog_.FindGpu(variant.base.gpu));
       out_.gpu_name = gpu.name;
       out_.cards_per_node = CardsPerNode(gpu, variant.base);
+      SHARDPLAN_RETURN_IF_ERROR(CheckCards());
       for (Deployment& d : LayoutsOf(variant.base, variant.given, model_.arch, request_.nodes,
                                      out_.cards_per_node)) {
         layouts_.emplace_back(&variant, std::move(d));
       }
     }
     out_.layouts = static_cast<int64_t>(layouts_.size());
-    return {};
+    if (out_.layouts > 0) return {};
+    return Fail(
+        ErrorCode::kUsage, "sizes of the layout",
+        fmt::format("expected a product that fills part of a node or whole nodes of {} × {} "
+                    "cards",
+                    FormatCount(request_.nodes), FormatCount(out_.cards_per_node)),
+        "give more --nodes, or leave a size to the search");
+  }
+
+  // The number of layouts grows with the square of the cards.
+  Status CheckCards() const {
+    const bool sound = request_.nodes >= 1 && out_.cards_per_node >= 1;
+    if (sound && request_.nodes <= kMostCards / out_.cards_per_node) return {};
+    return Fail(ErrorCode::kUsage, "--nodes, --gpus-per-node",
+                fmt::format("expected 1 to {} cards to search, found {} × {}", kMostCards,
+                            FormatCount(request_.nodes), FormatCount(out_.cards_per_node)),
+                "search fewer nodes");
   }
 
   // Every thread has an evaluator of its own; results stand in the order of the layouts.
@@ -100,12 +123,15 @@ class Searcher {
     if (reason.count++ > 0 && !nearer) return;
     reason.example = trial.example;
     reason.short_by = trial.short_by;
+    if (!trial.short_by || (nearest_ && *nearest_->short_by <= *trial.short_by)) return;
+    nearest_ = trial;
   }
 
   // Better ones are less: the objectives in turn, then what one would rather run.
   auto KeyOf(const Found& found) const {
-    std::vector<double> key;
     const Score& s = found.score;
+    std::vector<double> key = {
+        static_cast<double>(!found.variant->given.offload && s.offload > Bytes())};
     const auto add = [&](Objective objective) {
       switch (objective) {
         case Objective::kMaxConcurrency:
@@ -115,7 +141,7 @@ class Searcher {
         case Objective::kMinGpus:
           return key.push_back(static_cast<double>(s.gpus));
         case Objective::kMinOffload:
-          return key.push_back(static_cast<double>(s.offload.count()));
+          return key.push_back(static_cast<double>(s.OffloadGiB()));
       }
     };
     for (const Objective objective : request_.objectives) add(objective);
@@ -170,8 +196,29 @@ class Searcher {
         continue;
       }
       told[shape] = out_.candidates.size();
-      out_.candidates.push_back(
-          {found.variant->settings, d, std::move(*plan), found.score, found.pareto});
+      out_.candidates.push_back({found.variant->settings, found.variant->words, ChosenIn(found), d,
+                                 std::move(*plan), found.score, found.pareto});
+    }
+  }
+
+  static std::vector<OptionValue> ChosenIn(const Found& found) {
+    const EngineSettings& now = found.deployment.settings;
+    const EngineSettings& asked = found.variant->base.settings;
+    std::vector<OptionValue> chosen;
+    if (now.cpu_offload_gb == asked.cpu_offload_gb) return chosen;
+    chosen.emplace_back("cpu-offload-gb", fmt::format("{:.0f}", now.cpu_offload_gb));
+    if (now.cpu_offload_params != asked.cpu_offload_params) {
+      chosen.emplace_back("cpu-offload-params",
+                          fmt::format("{}", fmt::join(now.cpu_offload_params, ",")));
+    }
+    return chosen;
+  }
+
+  void TellNearest() {
+    Result<Plan> plan = EvaluatePlan(model_, catalog_, store_, nearest_->deployment);
+    if (!plan) return;
+    for (Finding& finding : plan->findings) {
+      if (finding.severity != Severity::kNote) out_.nearest.push_back(std::move(finding));
     }
   }
 
@@ -192,6 +239,7 @@ class Searcher {
   std::vector<std::pair<const SearchVariant*, Deployment>> layouts_;
   std::vector<Found> found_;
   std::map<std::string, Reason> reasons_;
+  std::optional<Trial> nearest_;
 };
 
 constexpr std::array<std::string_view, 4> kObjectives = {"max-concurrency", "max-window",
@@ -199,11 +247,15 @@ constexpr std::array<std::string_view, 4> kObjectives = {"max-concurrency", "max
 
 }  // namespace
 
+int64_t Score::OffloadGiB() const { return (offload.count() + kGiB / 2) / kGiB; }
+
 bool Score::Dominates(const Score& other) const {
+  const int64_t ours = OffloadGiB();
+  const int64_t theirs = other.OffloadGiB();
   const bool as_good = concurrency >= other.concurrency && window >= other.window &&
-                       gpus <= other.gpus && offload <= other.offload;
+                       gpus <= other.gpus && ours <= theirs;
   return as_good && (concurrency > other.concurrency || window > other.window ||
-                     gpus < other.gpus || offload < other.offload);
+                     gpus < other.gpus || ours < theirs);
 }
 
 std::string_view ToString(Objective objective) {

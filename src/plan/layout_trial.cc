@@ -12,8 +12,8 @@
 namespace shardplan {
 namespace {
 
-// Layers that are moved at most from the default partition, over all boundaries.
-constexpr int kMostMoves = 24;
+// Partitions of one layout that are tried at most: deep pipelines end near the default one.
+constexpr int64_t kMostPartitions = 96;
 
 Bytes LeastHeadroom(const Plan& plan) {
   std::optional<Bytes> least;
@@ -30,9 +30,16 @@ auto Merit(const Plan& plan) {
                     fits && plan.kv ? plan.kv->max_concurrency : 0.0, LeastHeadroom(plan));
 }
 
-Score ScoreOf(const Plan& plan) {
+// The scheduler may allow fewer requests than the cache holds.
+Score ScoreOf(const Plan& plan, const Deployment& d) {
+  const std::optional<int64_t>& allowed =
+      d.engine == "sglang" ? d.sglang.max_running_requests : d.settings.max_num_seqs;
   Score score;
-  if (plan.kv) score.concurrency = plan.kv->max_concurrency * static_cast<double>(plan.sizes.dp);
+  if (plan.kv) {
+    const double held = plan.kv->max_concurrency;
+    const double run = allowed ? std::min(held, static_cast<double>(*allowed)) : held;
+    score.concurrency = run * static_cast<double>(plan.sizes.dp);
+  }
   score.window = plan.window.max_model_len;
   score.gpus = plan.sizes.world();
   for (const RankPlan& rank : plan.ranks) score.offload = std::max(score.offload, rank.offloaded);
@@ -62,7 +69,7 @@ class Trier {
     const bool may_offload = out_.deployment.engine == "vllm" && !variant_.given.offload;
     if (plan.verdict == Verdict::kDoesNotFit && may_offload) Offload(&plan);
     if (plan.verdict == Verdict::kFits) {
-      out_.score = ScoreOf(plan);
+      out_.score = ScoreOf(plan, out_.deployment);
     } else {
       RejectShort(plan);
     }
@@ -77,7 +84,7 @@ class Trier {
 
   // Moves single layers over the boundaries of the stages as long as that is better.
   void Repartition(Plan* plan) {
-    for (int move = 0; move < kMostMoves; ++move) {
+    while (out_.evaluated < kMostPartitions) {
       std::vector<int64_t> now;
       for (const StageRange& stage : plan->stages) now.push_back(stage.count);
       std::optional<std::pair<Deployment, Plan>> best;
@@ -100,28 +107,49 @@ class Trier {
     }
   }
 
-  // The smallest offload, in whole GiB a card; experts first, as `plan` proposes it.
+  // The smallest offload, in whole GiB a card: of the experts alone, as `plan` proposes it, or of
+  // whatever comes first. Where none is enough, the largest tells what is short then.
   void Offload(Plan* plan) {
-    Deployment changed = out_.deployment;
-    changed.settings.offload_backend = "uva";
-    if (arch_.moe.experts > 0 && changed.settings.cpu_offload_params.empty()) {
-      changed.settings.cpu_offload_params = {"w13_weight", "w2_weight"};
+    std::vector<std::vector<std::string>> choices = {out_.deployment.settings.cpu_offload_params};
+    if (arch_.moe.experts > 0 && choices[0].empty()) {
+      choices.insert(choices.begin(), {"w13_weight", "w2_weight"});
     }
     Bytes most;
     for (const RankPlan& rank : plan->ranks) most = std::max(most, rank.detail.parameters);
-    std::optional<Plan> fitting;
-    const auto fits = [&](int64_t gib) {
-      changed.settings.cpu_offload_gb = static_cast<double>(gib);
-      Result<Plan> tried = Evaluate(changed);
-      if (!tried || tried->verdict != Verdict::kFits) return false;
-      fitting = std::move(*tried);
-      return true;
-    };
     const int64_t high = CeilDiv(most.count(), kGiB) + 1;
-    if (!fits(high)) return;
-    if (!fits(SmallestThat(0, high, fits))) return;
-    out_.deployment = std::move(changed);
-    *plan = std::move(*fitting);
+    const Deployment without = out_.deployment;
+    std::optional<Bytes> least;
+    for (const std::vector<std::string>& params : choices) {
+      Deployment changed = without;
+      changed.settings.offload_backend = "uva";
+      changed.settings.cpu_offload_params = params;
+      std::optional<Plan> tried;
+      const auto fits = [&](int64_t gib) {
+        changed.settings.cpu_offload_gb = static_cast<double>(gib);
+        Result<Plan> at = Evaluate(changed);
+        tried.reset();
+        if (at) tried = std::move(*at);
+        return tried && tried->verdict == Verdict::kFits;
+      };
+      if (!fits(high)) {
+        if (!least && tried && IsNearer(*tried, *plan)) Keep(changed, std::move(*tried), plan);
+        continue;
+      }
+      if (!fits(SmallestThat(0, high, fits))) continue;
+      const Bytes offloaded = ScoreOf(*tried, changed).offload;
+      if (least && offloaded >= *least) continue;
+      least = offloaded;
+      Keep(changed, std::move(*tried), plan);
+    }
+  }
+
+  static bool IsNearer(const Plan& a, const Plan& b) {
+    return a.limiting && b.limiting && a.limiting->short_by < b.limiting->short_by;
+  }
+
+  void Keep(const Deployment& deployment, Plan&& found, Plan* plan) {
+    out_.deployment = deployment;
+    *plan = std::move(found);
   }
 
   void Reject(std::string id, const std::string& what) {
@@ -158,10 +186,14 @@ std::string NameOf(const Deployment& d, const std::vector<OptionValue>& settings
   const bool inside = sglang && d.sglang.enable_dp_attention;
   std::string text = fmt::format("TP{}", s.tp);
   if (s.pp > 1) text += fmt::format(" × PP{}", s.pp);
+  if (d.partition) text += fmt::format(" ({})", fmt::join(*d.partition, ","));
   if (s.dp > 1) text += fmt::format("{}{}", inside ? ", attention DP" : " × DP", s.dp);
   if (s.dcp > 1) text += fmt::format(", DCP{}", s.dcp);
   if (sglang && d.sglang.ep_size > 1) text += fmt::format(", EP{}", d.sglang.ep_size);
   if (!sglang && s.expert_parallel) text += " with expert parallel";
+  if (!sglang && d.settings.cpu_offload_gb > 0) {
+    text += fmt::format(", {:.0f} GiB offloaded", d.settings.cpu_offload_gb);
+  }
   for (const auto& [option, value] : settings) text += fmt::format(", {} {}", option, value);
   return text;
 }

@@ -23,20 +23,6 @@ const RankPlan* TightestRank(const Plan& plan) {
   return at == plan.ranks.end() ? nullptr : &*at;
 }
 
-// What the search chose beside sizes: --vary's values and the offload.
-std::vector<OptionValue> SettingsOf(const Candidate& candidate) {
-  std::vector<OptionValue> settings = candidate.settings;
-  const EngineSettings& s = candidate.deployment.settings;
-  if (candidate.score.offload > Bytes() && s.offload_backend == "uva") {
-    settings.emplace_back("cpu-offload-gb", fmt::format("{:.0f}", s.cpu_offload_gb));
-    if (!s.cpu_offload_params.empty()) {
-      settings.emplace_back("cpu-offload-params",
-                            fmt::format("{}", fmt::join(s.cpu_offload_params, ",")));
-    }
-  }
-  return settings;
-}
-
 std::string TitleOf(const SearchResult& result, const SearchRequest& request) {
   return fmt::format("Layouts on {} × {} {} at most", Plural(request.nodes, "node", "nodes"),
                      result.cards_per_node, Printable(result.gpu_name));
@@ -61,25 +47,48 @@ std::string WithoutPartition(const Plan& plan) {
 
 bool IsUnsure(const Candidate& c) { return c.plan.verdict_high != Verdict::kFits; }
 
+// What the pinned allocator takes on the node that takes most.
+Bytes HostOf(const Plan& plan) {
+  Bytes most;
+  for (const HostPlan& host : plan.host) most = std::max(most, host.pinned_allocated);
+  return most;
+}
+
 std::string CandidateTable(const SearchResult& result, size_t width) {
-  TextTable table({Align::kRight, Align::kLeft, Align::kLeft, Align::kLeft, Align::kRight,
-                   Align::kRight, Align::kRight, Align::kRight, Align::kRight});
-  table.AddRow(
-      {"", "", "engine", "layout", "cards", "requests", "window", "offload GiB", "spare GiB"});
+  const auto engine = [](const Candidate& c) {
+    return fmt::format("{}@{}", Printable(c.plan.engine), Printable(c.plan.engine_version));
+  };
+  const bool engines =
+      std::any_of(result.candidates.begin(), result.candidates.end(),
+                  [&](const Candidate& c) { return engine(c) != engine(result.candidates[0]); });
+  std::vector<Align> columns = {Align::kRight, Align::kLeft, Align::kLeft};
+  if (engines) columns.push_back(Align::kLeft);
+  columns.insert(columns.end(), 6, Align::kRight);
+  TextTable table(columns);
+  const auto add = [&](std::vector<std::string> cells, std::string of_engine) {
+    if (engines) cells.insert(cells.begin() + 2, std::move(of_engine));
+    table.AddRow(std::move(cells));
+  };
+  add({"", "", "layout", "cards", "requests", "window", "offload", "host", "to spare"}, "engine");
   const auto gib = [](Bytes bytes) { return fmt::format("{:.1f}", InGiB(bytes).value()); };
   for (size_t i = 0; i < result.candidates.size(); ++i) {
     const Candidate& c = result.candidates[i];
     const RankPlan* const tightest = TightestRank(c.plan);
-    table.AddRow({fmt::format("{}{}", c.pareto ? "*" : "", i + 1), IsUnsure(c) ? "?" : "",
-                  fmt::format("{}@{}", Printable(c.plan.engine), Printable(c.plan.engine_version)),
-                  WithoutPartition(c.plan), FormatCount(c.score.gpus),
-                  FormatTimes(c.score.concurrency), FormatCount(c.score.window),
-                  gib(c.score.offload), tightest == nullptr ? "" : gib(tightest->headroom)});
+    add({fmt::format("{}{}", c.pareto ? "*" : "", i + 1), IsUnsure(c) ? "?" : "",
+         WithoutPartition(c.plan), FormatCount(c.score.gpus), FormatTimes(c.score.concurrency),
+         FormatCount(c.score.window), gib(c.score.offload), gib(HostOf(c.plan)),
+         tightest == nullptr ? "" : gib(tightest->headroom)},
+        engine(c));
   }
   std::string out = table.Render(width);
+  out += Wrap("GiB: offload of a card, host memory pinned for it on a node, to spare on a card",
+              width, 2, 4);
   const auto& all = result.candidates;
   if (std::any_of(all.begin(), all.end(), [](const Candidate& c) { return c.pareto; })) {
-    out += Wrap("* no other layout is better in one of these and as good in the rest", width, 2, 4);
+    out += Wrap(
+        "* of all layouts, none is better in cards, requests, window or offload and as good "
+        "in the rest",
+        width, 2, 4);
   }
   if (std::any_of(all.begin(), all.end(), IsUnsure)) {
     out += Wrap("? fits, but not at the dear end of the ranges", width, 2, 4);
@@ -110,9 +119,11 @@ std::string Details(const Candidate& c, size_t number, size_t width) {
                                   FormatCount(c.alike)),
                 width, 2, 4);
   }
-  std::string options;
-  for (const std::string& word : OptionsOf(c)) options += " " + ShellQuote(word);
-  return out + "  shardplan plan …" + options + "\n";
+  std::string command;
+  for (const std::string& word : CommandOf(c)) {
+    command += (command.empty() ? "  " : " ") + ShellQuote(word);
+  }
+  return out + command + "\n";
 }
 
 std::string Rejections(const SearchResult& result, size_t width) {
@@ -128,7 +139,8 @@ Document ToDocument(const SearchResult& result) {
   for (const Candidate& c : result.candidates) {
     Document plan = PlanDocument(c.plan);
     Document settings = Document::object();
-    for (const auto& [option, value] : SettingsOf(c)) settings[option] = value;
+    for (const auto& [option, value] : c.settings) settings[option] = value;
+    for (const auto& [option, value] : c.chosen) settings[option] = value;
     Document limiting = nullptr;
     if (const RankPlan* const rank = TightestRank(c.plan)) {
       limiting = {{"rank", rank->place.rank},
@@ -149,55 +161,56 @@ Document ToDocument(const SearchResult& result) {
                             {"pareto", c.pareto}}},
                           {"verdict", ToString(c.plan.verdict)},
                           {"findings", plan["findings"]},
-                          {"options", OptionsOf(c)}});
+                          {"argv", CommandOf(c)}});
   }
   Document rejected = Document::array();
   for (const Rejection& r : result.rejected) {
     rejected.push_back({{"reason_id", r.reason_id}, {"count", r.count}, {"example", r.example}});
+  }
+  Document nearest = Document::array();
+  for (const Finding& f : result.nearest) {
+    nearest.push_back({{"id", f.id},
+                       {"severity", ToString(f.severity)},
+                       {"subject", f.subject},
+                       {"message", f.message},
+                       {"fix", f.fix}});
   }
   return {{"schema_version", 1},
           {"layouts", result.layouts},
           {"evaluated", result.evaluated},
           {"feasible", result.feasible},
           {"candidates", std::move(candidates)},
-          {"rejected", std::move(rejected)}};
+          {"rejected", std::move(rejected)},
+          {"nearest", std::move(nearest)}};
 }
 
 }  // namespace
 
-std::vector<std::string> OptionsOf(const Candidate& candidate) {
+std::vector<std::string> CommandOf(const Candidate& candidate) {
   const Deployment& d = candidate.deployment;
-  std::vector<std::string> options;
-  const auto add = [&](const char* name, int64_t value) {
-    options.insert(options.end(), {name, std::to_string(value)});
+  std::vector<std::string> words = {"shardplan", "plan"};
+  words.insert(words.end(), candidate.words.begin(), candidate.words.end());
+  const auto add = [&](std::string name, std::string value) {
+    words.push_back(std::move(name));
+    words.push_back(std::move(value));
   };
   const auto add_size = [&](const char* name, int64_t value) {
-    if (value > 1) add(name, value);
+    if (value > 1) add(name, std::to_string(value));
   };
-  add("--nodes", d.nodes.value_or(1));
-  add("--tp", d.sizes.tp);
+  add("--nodes", std::to_string(d.nodes.value_or(1)));
+  add("--tp", std::to_string(d.sizes.tp));
   add_size("--pp", d.sizes.pp);
-  if (d.partition) {
-    options.insert(options.end(),
-                   {"--pp-partition", fmt::format("{}", fmt::join(*d.partition, ","))});
-  }
+  if (d.partition) add("--pp-partition", fmt::format("{}", fmt::join(*d.partition, ",")));
   add_size("--dp", d.sizes.dp);
   add_size("--dcp", d.sizes.dcp);
   if (d.engine == "sglang") {
-    if (d.sglang.enable_dp_attention) options.emplace_back("--enable-dp-attention");
+    if (d.sglang.enable_dp_attention) words.emplace_back("--enable-dp-attention");
     add_size("--ep-size", d.sglang.ep_size);
   } else if (d.sizes.expert_parallel) {
-    options.emplace_back("--enable-expert-parallel");
+    words.emplace_back("--enable-expert-parallel");
   }
-  for (const auto& [option, value] : SettingsOf(candidate)) {
-    if (value == "false") {
-      options.push_back("--no-" + option);
-      continue;
-    }
-    options.push_back("--" + option);
-    if (value != "true") options.push_back(value);
-  }
-  return options;
+  for (const auto& [option, value] : candidate.chosen) add("--" + option, value);
+  return words;
 }
 
 std::string RenderSearchTable(const SearchResult& result, const SearchRequest& request,
@@ -216,7 +229,12 @@ std::string RenderSearchTable(const SearchResult& result, const SearchRequest& r
   }
   if (!result.rejected.empty()) out += Rejections(result, width) + "\n";
   const size_t told = result.candidates.size();
-  std::string closing = "no layout fits: more nodes, larger cards, or ask for less";
+  for (const Finding& f : result.nearest) {
+    out += Wrap(fmt::format("nearest: {}: {}", f.id, Printable(f.message, 600)), width, 0, 2);
+    if (!f.fix.empty()) out += Wrap("fix: " + Printable(f.fix, 600), width, 4, 6);
+  }
+  if (!result.nearest.empty()) out += "\n";
+  std::string closing = "no layout fits";
   if (told > 0) {
     closing = fmt::format("best: {}; {} windows of {} tokens at once",
                           DescribeLayout(result.candidates[0].plan),

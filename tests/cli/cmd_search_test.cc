@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "cli/run_program.h"
 
@@ -14,25 +16,42 @@ using Json = nlohmann::json;
 using testing_support::Outcome;
 using testing_support::RunProgram;
 
-// A candidate's options make the plan that it was told from.
-TEST(SearchCommandTest, ProposesWhatPlanSays) {
-  for (const char* engine : {"vllm", "sglang"}) {
-    const std::string what = std::string("tiny-moe --gpu a10-24 --format json --engine ") + engine;
-    const Outcome outcome = RunProgram("search " + what + " --nodes 2 --limit 6");
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_EQ(outcome.err, "");
-    const Json d = Json::parse(outcome.out);
-    EXPECT_EQ(d["candidates"].size(), 6U);
-    for (const Json& candidate : d["candidates"]) {
-      std::string options;
-      for (const std::string word : candidate["options"]) options += " " + word;
-      const Outcome plan = RunProgram("plan " + what + options);
-      EXPECT_EQ(plan.code, 0) << options << plan.err;
-      const Json p = Json::parse(plan.out);
-      EXPECT_EQ(p["layout"], candidate["layout"]) << options;
-      EXPECT_EQ(p["kv_cache"], candidate["kv_cache"]) << options;
-      EXPECT_EQ(p["findings"], candidate["findings"]) << options;
+// The command of a candidate makes the plan that it was told from, whatever else was given.
+void ExpectPlansAgree(const std::string& arguments) {
+  const Outcome outcome = RunProgram("search " + arguments + " --format json --limit 6");
+  ASSERT_EQ(outcome.code, 0) << arguments << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  const Json d = Json::parse(outcome.out);
+  EXPECT_FALSE(d["candidates"].empty()) << arguments;
+  int64_t layouts = d["feasible"];
+  for (const Json& rejected : d["rejected"]) layouts += rejected["count"].get<int64_t>();
+  EXPECT_EQ(layouts, d["layouts"]) << arguments;
+  for (const Json& candidate : d["candidates"]) {
+    const auto argv = candidate["argv"].get<std::vector<std::string>>();
+    ASSERT_EQ(argv[0], "shardplan");
+    std::string line;
+    for (size_t i = 1; i < argv.size(); ++i) line += argv[i] + " ";
+    const Outcome plan = RunProgram(line + "--format json");
+    ASSERT_EQ(plan.code, 0) << line << plan.err;
+    const Json p = Json::parse(plan.out);
+    for (const char* field : {"engine", "layout", "kv_cache", "verdict", "findings"}) {
+      EXPECT_EQ(p[field], candidate[field]) << line << field;
     }
+  }
+}
+
+TEST(SearchCommandTest, ProposesWhatPlanSays) {
+  const std::string what = "tiny-moe --gpu a10-24 --gpu-memory-utilization 0.8 ";
+  for (const char* more :
+       {"--engine vllm --nodes 2", "--engine sglang --nodes 2", "--engine vllm --engine sglang",
+        "--vary enable-expert-parallel=true,false --vary enforce-eager=false,true",
+        "--vary tp=2,4 --vary enable-prefix-caching=false,true --max-model-len 4K",
+        "--pp-partition 2,4 --tp 2 --require-concurrency 3",
+        "--vary 'pp-partition=2,4;3,3' --kv-cache-dtype fp8",
+        "--engine sglang --vary enable-dp-attention=true,false --dp 2",
+        "--cpu-offload-gb 0 --gpus-per-node 2 --no-enable-prefix-caching",
+        "--gpu-memory-in-use 2GiB --tp 1 --dp 1"}) {
+    ExpectPlansAgree(what + more);
   }
 }
 
@@ -81,11 +100,18 @@ TEST(SearchCommandTest, Refuses) {
   EXPECT_THAT(error("tiny-moe --gpu a10-24 --objective max-speed"),
               StartsWith("shardplan: error: --objective max-speed: expected max-concurrency, "
                          "max-window, min-gpus or min-offload"));
+  EXPECT_THAT(error("tiny-moe --gpu a10-24 --engine vllm --engine vllm"),
+              HasSubstr("found it twice"));
+  EXPECT_THAT(error("tiny-moe --gpu a10-24 --tp 16"),
+              HasSubstr("whole nodes of 1 × 8 cards; give more --nodes"));
   EXPECT_THAT(error("tiny-moe --gpu a10-24 --limit 0"), HasSubstr("at least 1"));
   EXPECT_THAT(error("tiny-moe --gpu a10-24 --limit 1001"), HasSubstr("expected at most 1000"));
-  EXPECT_THAT(error("tiny-moe --gpu a10-24 --nodes 65"), HasSubstr("expected at most 64"));
-  EXPECT_THAT(error("tiny-moe --gpu a10-24 --vary nodes=1,2"), HasSubstr("on one cluster"));
-  EXPECT_THAT(error("tiny-moe --vary gpu=a10-24,l4-24"), HasSubstr("on one cluster"));
+  EXPECT_THAT(error("tiny-moe --gpu a10-24 --nodes 65"),
+              HasSubstr("expected 1 to 512 cards to search, found 65 × 8"));
+  EXPECT_THAT(error("tiny-moe --gpu a10-24 --gpus-per-node 100000"),
+              HasSubstr("found 1 × 100,000"));
+  EXPECT_THAT(error("tiny-moe --gpu a10-24 --vary nodes=1,2"), HasSubstr("one model, precision"));
+  EXPECT_THAT(error("tiny-moe --vary gpu=a10-24,l4-24"), HasSubstr("one model, precision"));
   EXPECT_THAT(error("tiny-moe --gpu a10-24 --max-model-len 100 --output-tokens 200"),
               HasSubstr("--output-tokens"));
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "shardplan/base/units.h"
 #include "shardplan/report/search.h"
 #include "support/plan_world.h"
 
@@ -145,6 +146,29 @@ TEST(LayoutSearch, WhatIsWrongForAllIsAnError) {
   EXPECT_EQ(result.error().code, ErrorCode::kUsage);
 }
 
+// Nobody asked for offload: one card with half a terabyte in host memory is no answer while eight
+// cards hold everything.
+TEST(LayoutSearch, OffloadUnaskedRanksBelow) {
+  SearchRequest request = Asking("h200-141", 1);
+  request.variants[0].base.settings.max_model_len = 8192;
+  request.objectives = {Objective::kMinGpus};
+  request.limit = 100;
+  const SearchResult result = Search("deepseek-v3", request);
+  ASSERT_GT(result.candidates.size(), 1u);
+  EXPECT_EQ(result.candidates.front().score.offload, Bytes());
+  EXPECT_GT(result.candidates.back().score.offload, Bytes());
+}
+
+TEST(LayoutSearch, NoMoreRequestsThanTheSchedulerRuns) {
+  SearchRequest request = Asking("h100-80-sxm", 1);
+  request.variants[0].base.settings.max_model_len = 8192;
+  request.variants[0].base.settings.max_num_seqs = 3;
+  const SearchResult result = Search("dense-70b", request);
+  ASSERT_FALSE(result.candidates.empty());
+  const Candidate& best = result.candidates[0];
+  EXPECT_DOUBLE_EQ(best.score.concurrency, 3.0 * static_cast<double>(best.plan.sizes.dp));
+}
+
 TEST(LayoutSearch, Scores) {
   const Score base{2.0, 1000, 16, Bytes(5)};
   Score better = base;
@@ -152,7 +176,9 @@ TEST(LayoutSearch, Scores) {
   EXPECT_TRUE(better.Dominates(base));
   EXPECT_FALSE(base.Dominates(better));
   EXPECT_FALSE(base.Dominates(base));
-  better.offload = Bytes(6);
+  better.offload = Bytes(6);  // no whole GiB
+  EXPECT_TRUE(better.Dominates(base));
+  better.offload = Bytes(2 * kGiB);
   EXPECT_FALSE(better.Dominates(base));
   for (const Objective objective : AllObjectives()) {
     EXPECT_EQ(ObjectiveOf(ToString(objective)), objective);

@@ -27,6 +27,7 @@ SearchRequest Asking() {
   Deployment& d = request.variants[0].base;
   d.gpu = "h100-80-sxm";
   d.settings.max_model_len = 8192;
+  request.variants[0].words = {"a model"};
   request.variants[0].given.pp = request.variants[0].given.dp = true;
   return request;
 }
@@ -35,36 +36,26 @@ SearchResult Search(const SearchRequest& request) {
   return *SearchLayouts(ExampleFromConfig("dense-70b"), Cards(), Store(), request);
 }
 
-Candidate Of(Deployment d) {
+TEST(SearchReport, TheCommandOfACandidate) {
   Candidate c;
-  c.deployment = std::move(d);
-  return c;
-}
-
-TEST(SearchReport, OptionsMakeThePlanAgain) {
-  Deployment d;
+  c.words = {"my model", "--gpu", "h20-96"};
+  Deployment& d = c.deployment;
   d.nodes = 2;
   d.sizes = {.tp = 8, .pp = 2, .dcp = 4, .expert_parallel = true};
   d.partition = std::vector<int64_t>{48, 45};
-  d.settings.offload_backend = "uva";
-  d.settings.cpu_offload_gb = 32;
-  d.settings.cpu_offload_params = {"w13_weight", "w2_weight"};
-  Candidate c = Of(d);
-  c.score.offload = Bytes(1);
-  c.settings = {
-      {"kv-cache-dtype", "fp8"}, {"enforce-eager", "true"}, {"enable-prefix-caching", "false"}};
-  EXPECT_THAT(OptionsOf(c),
-              ElementsAre("--nodes", "2", "--tp", "8", "--pp", "2", "--pp-partition", "48,45",
-                          "--dcp", "4", "--enable-expert-parallel", "--kv-cache-dtype", "fp8",
-                          "--enforce-eager", "--no-enable-prefix-caching", "--cpu-offload-gb", "32",
-                          "--cpu-offload-params", "w13_weight,w2_weight"));
-  Deployment sglang;
-  sglang.engine = "sglang";
-  sglang.sizes = {.tp = 16, .dp = 4};
-  sglang.sglang.enable_dp_attention = true;
-  sglang.sglang.ep_size = 16;
-  EXPECT_THAT(OptionsOf(Of(sglang)), ElementsAre("--nodes", "1", "--tp", "16", "--dp", "4",
-                                                 "--enable-dp-attention", "--ep-size", "16"));
+  c.chosen = {{"cpu-offload-gb", "32"}};
+  EXPECT_THAT(CommandOf(c),
+              ElementsAre("shardplan", "plan", "my model", "--gpu", "h20-96", "--nodes", "2",
+                          "--tp", "8", "--pp", "2", "--pp-partition", "48,45", "--dcp", "4",
+                          "--enable-expert-parallel", "--cpu-offload-gb", "32"));
+  Candidate sglang;
+  sglang.deployment.engine = "sglang";
+  sglang.deployment.sizes = {.tp = 16, .dp = 4};
+  sglang.deployment.sglang.enable_dp_attention = true;
+  sglang.deployment.sglang.ep_size = 16;
+  EXPECT_THAT(CommandOf(sglang),
+              ElementsAre("shardplan", "plan", "--nodes", "1", "--tp", "16", "--dp", "4",
+                          "--enable-dp-attention", "--ep-size", "16"));
 }
 
 TEST(SearchReport, TableAndDocument) {
@@ -74,7 +65,7 @@ TEST(SearchReport, TableAndDocument) {
   EXPECT_THAT(table, HasSubstr("Layouts on 1 node × 8 NVIDIA H100"));
   EXPECT_THAT(table, HasSubstr("Best first, by max-concurrency\n"));
   EXPECT_THAT(table, HasSubstr("\n1. TP8\n  limited by rank 0 on stage 0: "));
-  EXPECT_THAT(table, HasSubstr("\n  shardplan plan … --nodes 1 --tp 8\n"));
+  EXPECT_THAT(table, HasSubstr("\n  shardplan plan 'a model' --nodes 1 --tp 8\n"));
   EXPECT_THAT(table, HasSubstr("Rejected, by reason\n"));
   EXPECT_THAT(table, HasSubstr("\nbest: TP8; "));
   std::istringstream lines(table);
@@ -91,7 +82,7 @@ TEST(SearchReport, TableAndDocument) {
   EXPECT_DOUBLE_EQ(first["score"]["concurrency"], result.candidates[0].score.concurrency);
   EXPECT_EQ(first["kv_cache"]["num_blocks"], result.candidates[0].plan.kv->num_blocks);
   EXPECT_GE(first["limiting"]["headroom_bytes"], 0);
-  EXPECT_EQ(first["options"], Json(OptionsOf(result.candidates[0])));
+  EXPECT_EQ(first["argv"], Json(CommandOf(result.candidates[0])));
   ASSERT_EQ(d["rejected"].size(), result.rejected.size());
   for (const char* key : {"reason_id", "count", "example"}) {
     EXPECT_TRUE(d["rejected"][0].contains(key)) << key;
@@ -107,7 +98,13 @@ TEST(SearchReport, NothingFits) {
   EXPECT_EQ(result.feasible, 0);
   const std::string table = RenderSearchTable(result, request);
   EXPECT_THAT(table, HasSubstr("Looked at 1 layout in 1 evaluation: none fits"));
-  EXPECT_THAT(table, HasSubstr("\nno layout fits: more nodes, larger cards, or ask for less\n"));
+  EXPECT_THAT(table, HasSubstr("\nno layout fits\n"));
+  // What `plan` says of the nearest.
+  EXPECT_THAT(table, HasSubstr("\nnearest: fit."));
+  EXPECT_THAT(table, HasSubstr("\n    fix: "));
+  const Json d = Json::parse(RenderSearchJson(result));
+  ASSERT_FALSE(d["nearest"].empty());
+  EXPECT_EQ(d["nearest"][0]["severity"], "error");
   EXPECT_THAT(RenderSearchYaml(result), HasSubstr("candidates: []"));
 }
 

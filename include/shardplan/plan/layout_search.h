@@ -40,6 +40,7 @@ struct GivenSizes {
 // What the layouts are tried with.
 struct SearchVariant {
   std::vector<OptionValue> settings;  // what sets it apart from the others, as written
+  std::vector<std::string> words;     // behind `shardplan plan`, but for sizes of the layout
   Deployment base;
   GivenSizes given;
 };
@@ -54,17 +55,21 @@ struct SearchRequest {
 
 // What layouts are ranked by.
 struct Score {
-  double concurrency = 0;  // full-window requests over all engines of the deployment
+  double concurrency = 0;  // full-window requests that run at once, over all engines
   int64_t window = 0;      // tokens
   int64_t gpus = 0;
   Bytes offload;  // of the rank that holds most in host memory
 
+  // What offloads are compared by: whole GiB, which is what they are asked for in.
+  int64_t OffloadGiB() const;
   // At least as good in everything, and better in something.
   bool Dominates(const Score& other) const;
 };
 
 struct Candidate {
   std::vector<OptionValue> settings;  // of its variant
+  std::vector<std::string> words;     // of its variant
+  std::vector<OptionValue> chosen;    // by the search, beside sizes: the offload
   Deployment deployment;
   Plan plan;  // the whole one: what `plan` says of the deployment
   Score score;
@@ -87,13 +92,16 @@ struct SearchResult {
   int64_t feasible = 0;               // layouts that fit
   std::vector<Candidate> candidates;  // best first, at most `limit`, one for each TP, PP and DP
   std::vector<Rejection> rejected;    // most layouts first
+  // Where nothing fits: what `plan` says of the layout that is short by the least.
+  std::vector<Finding> nearest;
 };
 
-// Evaluates every layout (LayoutsOf) with every variant. Of a pipeline, the partition is the best
-// that moving single layers over stage boundaries finds from the default one. What is short gets
-// the smallest offload that fits (vLLM, where none is given). A candidate is planned once more as a
-// whole, and rejected where that does not fit. Deterministic. Fails with kUsage as EvaluatePlan
-// does for all layouts alike.
+// Evaluates every layout with every variant. Of a pipeline, the partition is the best that moving
+// single layers over stage boundaries finds from the default one. What is short gets the smallest
+// offload that fits (vLLM, where none is given); it ranks below what needs none. A candidate is
+// planned once more as a whole, and rejected where that does not fit. Deterministic. Fails with
+// kUsage for more than 512 cards, where the given sizes fill no number of cards, and as
+// EvaluatePlan does for all layouts alike.
 Result<SearchResult> SearchLayouts(const Model& model, const Catalog& catalog,
                                    const ConfigStore& store, const SearchRequest& request);
 

@@ -10,9 +10,10 @@
 
 namespace shardplan {
 
-// The options of `shardplan plan` that make a candidate of the searched deployment: "--nodes", "2",
+// The command that plans a candidate: "shardplan", "plan", the words of its variant, "--nodes",
+// "2",
 // "--tp", "8", …
-std::vector<std::string> OptionsOf(const Candidate& candidate);
+std::vector<std::string> CommandOf(const Candidate& candidate);
 
 // A table of the candidates, best first, with what limits each and the options that plan it; then
 // the reasons of what was rejected. The layout of the text may change.
@@ -20,8 +21,8 @@ std::string RenderSearchTable(const SearchResult& result, const SearchRequest& r
                               const TableOptions& options = {});
 
 // {"schema_version", "evaluated", "feasible", "candidates": [{"layout", "engine_settings",
-// "kv_cache", "limiting", "score", "verdict", "findings", "options"}], "rejected": [{"reason_id",
-// "count", "example"}]}.
+// "kv_cache", "limiting", "score", "verdict", "findings", "argv"}], "rejected": [{"reason_id",
+// "count", "example"}], "nearest": [finding]}.
 std::string RenderSearchJson(const SearchResult& result);
 std::string RenderSearchYaml(const SearchResult& result);
 
