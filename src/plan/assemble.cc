@@ -11,6 +11,7 @@
 #include "engine/vllm/refusals.h"
 #include "plan/calibrate.h"
 #include "plan/classes.h"
+#include "plan/header.h"
 #include "plan/launch_flags.h"
 #include "plan/notes.h"
 #include "plan/request.h"
@@ -316,29 +317,10 @@ std::vector<LaunchPlan> PlanLaunch(const Prepared& p, const Model& model) {
 }
 
 void FillHeader(const Environment& env, const Prepared& p, Plan* plan) {
-  const Model& model = *env.model;
-  plan->source = model.source;
-  plan->architecture = model.arch.name;
-  plan->family = model.arch.family;
-  plan->totals = model.totals;
-  if (model.inventory.has_headers && model.shape_basis == Basis::kExact) {
-    plan->file_bytes = model.inventory.file_bytes;
-  }
-  plan->shape_basis = model.shape_basis;
+  FillCommonHeader(*env.model, p, p.deployment.sizes, p.context.stages, plan);
   plan->engine = p.deployment.engine;
   plan->engine_version = env.profile.version;
   plan->defaults = p.defaults;
-  plan->sizes = p.deployment.sizes;
-  plan->stages = p.context.stages;
-  plan->gpu = p.gpu.id;
-  plan->gpu_name = p.gpu.name;
-  plan->nodes = p.placement.nodes;
-  plan->gpus_per_node = p.placement.gpus_per_node;
-  const int64_t cards =
-      p.legal ? p.placement.nodes * p.placement.ranks_per_node : p.deployment.sizes.world();
-  plan->even_share = MakeEvenShare(p.gpu, cards, model);
-  plan->findings = model.findings;
-  plan->findings.insert(plan->findings.end(), p.findings.begin(), p.findings.end());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "cli/apply_command.h"
 #include "cli/from_command.h"
 #include "engine/command_findings.h"
 #include "engine/flag_table.h"
@@ -22,29 +23,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
+using testing_support::Applied;
+using testing_support::Apply;
 
 constexpr const char* kStart = "python3 -m sglang.launch_server --model-path org/model ";
-
-struct Applied {
-  DeploymentOptions what;
-  std::string error;
-};
-
-// A command on top of a line of words separated by blanks.
-Applied Apply(const std::string& command, const std::string& line = "m") {
-  std::istringstream stream(line);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.insert(words.begin(), word);
-  CLI::App app;
-  OptionSet set(&app);
-  Applied out;
-  AddDeploymentOptions(&set, &out.what);
-  app.parse(std::move(words));
-  if (!set.status()) out.error = set.status().error().ToString();
-  const Status status = ApplyCommand(command, ConfigStore::BuiltIn(), set, &out.what);
-  if (!status) out.error = status.error().ToString();
-  return out;
-}
 
 const FlagTable& Table() {
   static const FlagTable table = *FlagTable::Load(ConfigStore::BuiltIn(), "sglang");

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "cli/apply_command.h"
 #include "cli/run_program.h"
 #include "shardplan/launch/shell.h"
 
@@ -20,31 +21,12 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 using Json = nlohmann::json;
+using testing_support::Applied;
+using testing_support::Apply;
 using testing_support::Outcome;
 using testing_support::RunProgram;
 using testing_support::RunScript;
 using testing_support::TempDir;
-
-struct Applied {
-  DeploymentOptions what;
-  std::string error;
-};
-
-// A command on top of a line of words separated by blanks.
-Applied Apply(const std::string& command, const std::string& line = "m") {
-  std::istringstream stream(line);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.insert(words.begin(), word);
-  CLI::App app;
-  OptionSet set(&app);
-  Applied out;
-  AddDeploymentOptions(&set, &out.what);
-  app.parse(std::move(words));
-  if (!set.status()) out.error = set.status().error().ToString();
-  const Status status = ApplyCommand(command, ConfigStore::BuiltIn(), set, &out.what);
-  if (!status) out.error = status.error().ToString();
-  return out;
-}
 
 template <typename T>
 std::string Text(const std::optional<T>& value) {

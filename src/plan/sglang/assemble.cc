@@ -9,6 +9,7 @@
 #include "engine/sglang/host_cache.h"
 #include "engine/sglang/parallel.h"
 #include "engine/sglang/startup_log.h"
+#include "plan/header.h"
 #include "plan/launch_flags.h"
 #include "plan/request.h"
 #include "plan/search.h"
@@ -247,28 +248,10 @@ void FillLimiting(const SglangPrepared& p, const SglangEvaluation& e, Plan* plan
 }
 
 void FillHeader(const SglangEnvironment& env, const SglangPrepared& p, Plan* plan) {
-  const Model& model = *env.model;
-  plan->source = model.source;
-  plan->architecture = model.arch.name;
-  plan->family = model.arch.family;
-  plan->totals = model.totals;
-  if (model.inventory.has_headers && model.shape_basis == Basis::kExact) {
-    plan->file_bytes = model.inventory.file_bytes;
-  }
-  plan->shape_basis = model.shape_basis;
+  FillCommonHeader(*env.model, p, p.sizes, p.stages, plan);
   plan->engine = "sglang";
   plan->engine_version = env.profile.version;
   plan->defaults = p.option_defaults;
-  plan->sizes = p.sizes;
-  plan->stages = p.stages;
-  plan->gpu = p.gpu.id;
-  plan->gpu_name = p.gpu.name;
-  plan->nodes = p.placement.nodes;
-  plan->gpus_per_node = p.placement.gpus_per_node;
-  const int64_t cards = p.legal ? p.placement.nodes * p.placement.ranks_per_node : p.sizes.world();
-  plan->even_share = MakeEvenShare(p.gpu, cards, model);
-  plan->findings = model.findings;
-  plan->findings.insert(plan->findings.end(), p.findings.begin(), p.findings.end());
 }
 
 std::vector<LaunchPlan> MakeLaunch(const SglangPrepared& p, const Model& model,
