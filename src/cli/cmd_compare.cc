@@ -1,7 +1,6 @@
 // shardplan compare: several variants of one deployment side by side.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <list>
 #include <memory>
 #include <string>
@@ -14,7 +13,6 @@
 #include "cli/log.h"
 #include "cli/output_options.h"
 #include "cli/variants.h"
-#include "shardplan/base/file.h"
 #include "shardplan/plan/plan.h"
 #include "shardplan/report/comparison.h"
 
@@ -58,22 +56,7 @@ class Inputs {
 };
 
 Result<std::vector<Axis>> AxesOf(const CompareOptions& options) {
-  std::vector<Axis> axes;
-  if (!options.engines.empty()) {
-    for (size_t i = 0; i < options.engines.size(); ++i) {
-      const auto begin = options.engines.begin();
-      if (std::find(begin, begin + static_cast<ptrdiff_t>(i), options.engines[i]) !=
-          begin + static_cast<ptrdiff_t>(i)) {
-        return Fail(ErrorCode::kUsage, "--engine " + Printable(options.engines[i]),
-                    "expected different engines, found it twice");
-      }
-    }
-    axes.push_back({"engine", options.engines, "--engine"});
-  }
-  for (const std::string& text : options.vary) {
-    SHARDPLAN_ASSIGN_OR_RETURN(Axis axis, ParseAxis(text));
-    axes.push_back(std::move(axis));
-  }
+  SHARDPLAN_ASSIGN_OR_RETURN(std::vector<Axis> axes, ParseAxes(options.engines, options.vary));
   if (options.vary.empty() && options.engines.size() < 2) {
     return Fail(ErrorCode::kUsage, "compare", "expected several variants, found one deployment",
                 "give --vary OPTION=A,B,… or --engine more than once");

@@ -129,21 +129,6 @@ std::vector<std::string> WordsOf(const SearchOptions& options, const OptionSet& 
   return words;
 }
 
-Result<std::vector<Axis>> AxesOf(const SearchOptions& options) {
-  std::vector<Axis> axes;
-  for (const std::string& engine : options.engines) {
-    if (std::count(options.engines.begin(), options.engines.end(), engine) == 1) continue;
-    return Fail(ErrorCode::kUsage, "--engine " + Printable(engine),
-                "expected different engines, found it twice");
-  }
-  if (!options.engines.empty()) axes.push_back({"engine", options.engines, "--engine"});
-  for (const std::string& text : options.vary) {
-    SHARDPLAN_ASSIGN_OR_RETURN(Axis axis, ParseAxis(text));
-    axes.push_back(std::move(axis));
-  }
-  return axes;
-}
-
 // One cluster and one model for all variants: an axis over either is `compare`'s.
 Status CheckVariants(const DeploymentOptions& base, const std::vector<VariantOptions>& variants) {
   for (const VariantOptions& variant : variants) {
@@ -180,7 +165,8 @@ Result<Answer> Run(const SearchOptions& options, const OptionSet& set) {
   SHARDPLAN_RETURN_IF_ERROR(CheckModelGiven(options.what.model, "search MODEL --gpu ID --nodes N"));
   SearchRequest request;
   request.nodes = options.what.deployment.nodes.value_or(1);
-  SHARDPLAN_ASSIGN_OR_RETURN(const std::vector<Axis> axes, AxesOf(options));
+  SHARDPLAN_ASSIGN_OR_RETURN(const std::vector<Axis> axes,
+                             ParseAxes(options.engines, options.vary));
   SHARDPLAN_ASSIGN_OR_RETURN(std::vector<VariantOptions> variants,
                              MakeVariants(options.what, set, axes, kMostSettings));
   SHARDPLAN_RETURN_IF_ERROR(CheckVariants(options.what, variants));

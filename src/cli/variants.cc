@@ -124,6 +124,21 @@ Result<Axis> ParseAxis(const std::string& text, const std::string& flag) {
   return axis;
 }
 
+Result<std::vector<Axis>> ParseAxes(const std::vector<std::string>& engines,
+                                    const std::vector<std::string>& vary) {
+  std::vector<Axis> axes;
+  for (const std::string& engine : engines) {
+    if (std::count(engines.begin(), engines.end(), engine) == 1) continue;
+    return Refuse("--engine", engine, "expected different engines, found it twice");
+  }
+  if (!engines.empty()) axes.push_back({"engine", engines, "--engine"});
+  for (const std::string& text : vary) {
+    SHARDPLAN_ASSIGN_OR_RETURN(Axis axis, ParseAxis(text));
+    axes.push_back(std::move(axis));
+  }
+  return axes;
+}
+
 Result<std::vector<VariantOptions>> MakeVariants(const DeploymentOptions& base,
                                                  const OptionSet& given,
                                                  const std::vector<Axis>& axes, size_t most) {

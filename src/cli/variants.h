@@ -31,6 +31,11 @@ struct Axis {
 // `flag` is what errors are about.
 Result<Axis> ParseAxis(const std::string& text, const std::string& flag = "--vary");
 
+// The axis over --engine, where it is given, and those of --vary, in their order. Fails with kUsage
+// as ParseAxis does, and for an engine that is there twice.
+Result<std::vector<Axis>> ParseAxes(const std::vector<std::string>& engines,
+                                    const std::vector<std::string>& vary);
+
 // One deployment of several.
 struct VariantOptions {
   std::vector<OptionValue> options;  // what sets it apart, in the order of the axes, as written
