@@ -54,10 +54,17 @@ int RunApp(int argc, const char* const* argv) {
   app.require_subcommand(0, 1);
   app.allow_extras();
   app.footer("`shardplan COMMAND --help` tells more.");
-  const std::vector<Command> commands = {AddPlanCommand(&app),    AddCompareCommand(&app),
-                                         AddSearchCommand(&app),  AddInspectCommand(&app),
-                                         AddExplainCommand(&app), AddStandinCommand(&app),
-                                         AddCatalogCommand(&app)};
+  std::vector<Command> commands = {AddPlanCommand(&app),    AddCompareCommand(&app),
+                                   AddSearchCommand(&app),  AddInspectCommand(&app),
+                                   AddExplainCommand(&app), AddStandinCommand(&app)};
+  std::vector<CLI::App*> groups;
+  groups.push_back(AddLaunchGroup(&app));
+  commands.push_back(AddLaunchCommands(groups.back()));
+  commands.push_back(AddCatalogCommand(&app));
+  for (CLI::App* group : groups) {
+    group->allow_extras();
+    group->require_subcommand(0, 1);
+  }
   for (const Command& command : commands) {
     command.app->allow_extras();
     command.options->SetLine({argv + 1, argv + argc});
@@ -82,6 +89,11 @@ int RunApp(int argc, const char* const* argv) {
     if (const Status status = CheckExtras(*command.app); !status) return Refuse(status.error());
     if (const Status status = command.options->Finish(); !status) return Refuse(status.error());
     return Finish(command.run());
+  }
+  for (const CLI::App* group : groups) {
+    if (!group->parsed()) continue;
+    if (const Status status = CheckExtras(*group); !status) return Refuse(status.error());
+    return Refuse(MissingCommand(*group));
   }
   if (const Status status = CheckExtras(app); !status) return Refuse(status.error());
   PrintNote(app.help());

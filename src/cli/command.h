@@ -37,6 +37,11 @@ Command AddExplainCommand(CLI::App* parent);
 Command AddStandinCommand(CLI::App* parent);
 Command AddCatalogCommand(CLI::App* parent);
 
+// Commands of a group, "shardplan launch kubernetes …": one each in launch_<name>.cc and
+// check_<name>.cc.
+CLI::App* AddLaunchGroup(CLI::App* parent);
+Command AddLaunchCommands(CLI::App* group);
+
 }  // namespace shardplan::cli
 
 #endif  // SHARDPLAN_CLI_COMMAND_H_

@@ -7,7 +7,8 @@
 
 namespace shardplan::cli {
 
-void AddOutputOptions(OptionSet* options, OutputOptions* out) {
+void AddOutputOptions(OptionSet* options, OutputOptions* out, const std::string& value,
+                      const std::string& help) {
   options->Group("Output");
   options->Value("--format", "table|json|yaml", "Form of the answer (default: table)",
                  [out](const std::string& text) -> Status {
@@ -22,7 +23,7 @@ void AddOutputOptions(OptionSet* options, OutputOptions* out) {
                    }
                    return {};
                  });
-  options->Text("-o,--output", "FILE", "Write the answer to FILE, whole or not at all",
+  options->Text("-o,--output", value, help,
                 [out](std::string text) { out->file = std::move(text); });
   options->Text("--configs", "DIR",
                 "Add to and override the built-in catalogue, file by file, from DIR",

@@ -17,8 +17,9 @@ struct OutputOptions {
   bool no_color = false;
 };
 
-// Adds --format, -o, --configs, -v and --no-color under "Output".
-void AddOutputOptions(OptionSet* options, OutputOptions* out);
+// Adds --format, -o, --configs, -v and --no-color under "Output"; `value` and `help` are of -o.
+void AddOutputOptions(OptionSet* options, OutputOptions* out, const std::string& value = "FILE",
+                      const std::string& help = "Write the answer to FILE, whole or not at all");
 
 // Whether a table for standard output is to be coloured.
 bool WantsColor(const OutputOptions& options);

@@ -8,12 +8,20 @@
 namespace shardplan::cli {
 namespace {
 
+// "launch kubernetes ", behind the program's name.
+std::string PathOf(const CLI::App& app) {
+  std::string path;
+  for (const CLI::App* at = &app; at->get_parent() != nullptr; at = at->get_parent()) {
+    path.insert(0, at->get_name() + " ");
+  }
+  return path;
+}
+
 std::string Hint(const CLI::App& app, std::string_view word,
                  const std::vector<std::string>& known) {
   const std::vector<std::string> close = CloseNames(word, known);
   if (!close.empty()) return "did you mean " + JoinWithOr(close) + "?";
-  const std::string command = app.get_parent() == nullptr ? "" : app.get_name() + " ";
-  return "see shardplan " + command + "--help";
+  return "see shardplan " + PathOf(app) + "--help";
 }
 
 std::vector<std::string> OptionNames(const CLI::App& app) {
@@ -64,6 +72,12 @@ Status CheckExtras(const CLI::App& app) {
   }
   return Fail(ErrorCode::kUsage, Printable(extras[0]), "unexpected argument",
               Hint(app, extras[0], {}));
+}
+
+Error MissingCommand(const CLI::App& group) {
+  return {ErrorCode::kUsage, "shardplan " + group.get_name(),
+          "expected " + JoinWithOr(CommandNames(group)) + ", found none",
+          "see shardplan " + PathOf(group) + "--help"};
 }
 
 Error UsageError(std::string_view message) {

@@ -18,6 +18,9 @@ Status CheckArguments(const std::vector<std::string>& arguments);
 // have meant.
 Status CheckExtras(const CLI::App& app);
 
+// A group of commands, "launch", without one of them.
+Error MissingCommand(const CLI::App& group);
+
 // What CLI11 says about a value that is missing or too much, as one of our errors.
 Error UsageError(std::string_view message);
 
