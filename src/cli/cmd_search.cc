@@ -84,6 +84,12 @@ GivenSizes GivenBy(const Given& given, const std::string& engine) {
       engine == "sglang" ? given({"ep-size", "enable-ep-moe"}) : given({"enable-expert-parallel"});
   sizes.attention_dp = given({"enable-dp-attention"});
   sizes.offload = given({"cpu-offload-gb", "offload-backend", "offload-group-size"});
+  sizes.sequences = given({"max-num-seqs"});
+  sizes.chunk = given({"max-num-batched-tokens", "enable-chunked-prefill"});
+  sizes.graphs = given({"enforce-eager", "compilation-config", "cudagraph-capture-sizes",
+                        "max-cudagraph-capture-size", "optimization-level"});
+  sizes.fraction = given({"mem-fraction-static"});
+  sizes.moe_backend = given({"moe-runner-backend", "moe-backend"});
   return sizes;
 }
 
@@ -210,7 +216,10 @@ Command AddSearchCommand(CLI::App* parent) {
       "      --objective max-window --vary kv-cache-dtype=auto,fp8");
   app->footer(
       "TP, PP, DP, expert parallelism, DCP, the partition and the offload are searched where they "
-      "are not\ngiven; all other options are as given. --nodes is how many there are (default: "
+      "are not\ngiven. What is short may get fewer sequences, a smaller chunk, no graphs or "
+      "another "
+      "fraction, unless\nthese are given; all other options are as given. --nodes is how many "
+      "there are (default: "
       "1).\n\n"
       "Exit code: 0 something fits, 1 nothing does, 2 usage, 3 bad input, 4 I/O.");
   const auto set = std::make_shared<OptionSet>(app);

@@ -1,7 +1,11 @@
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 
+#include "plan/partition.h"
 #include "plan/planner.h"
+#include "plan/search.h"
 #include "shardplan/plan/plan.h"
 
 namespace shardplan {
@@ -23,9 +27,21 @@ Result<Plan> EvaluatePlan(const Model& model, const Catalog& catalog, const Conf
   SHARDPLAN_ASSIGN_OR_RETURN(const std::unique_ptr<Planner> planner,
                              MakePlanner(model, catalog, store, deployment));
   SHARDPLAN_ASSIGN_OR_RETURN(Plan plan, planner->Assemble(deployment, /*brief=*/false));
+  const Evaluator evaluate = [&](const Deployment& other) -> std::optional<Plan> {
+    Result<Plan> made = planner->Assemble(other, /*brief=*/true);
+    if (!made) return std::nullopt;
+    return std::move(*made);
+  };
+  std::string partition;  // with which it fits
+  if (std::optional<Finding> finding = ComparePartitions(evaluate, deployment, plan)) {
+    if (plan.verdict == Verdict::kDoesNotFit) partition = finding->fix;
+    plan.findings.push_back(std::move(*finding));
+    SortFindings(plan.findings);
+  }
   if (plan.verdict != Verdict::kDoesNotFit) return plan;
   // Every way out, on the first finding that has none of its own.
-  const std::string text = planner->DescribeFix(deployment, plan);
+  std::string text = planner->DescribeFix(deployment, plan);
+  if (!partition.empty()) text = partition + " (on the same cards); or " + text;
   for (Finding& finding : plan.findings) {
     if (finding.severity != Severity::kError || !finding.fix.empty()) continue;
     finding.fix = text;  // once is enough: the others are of the same cause

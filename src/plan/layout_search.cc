@@ -50,6 +50,7 @@ class Searcher {
   struct Found {
     const SearchVariant* variant;
     Deployment deployment;
+    std::vector<OptionValue> economies;
     Score score;
     bool pareto = false;
   };
@@ -115,7 +116,7 @@ class Searcher {
   void Take(const SearchVariant& variant, const Trial& trial) {
     out_.evaluated += trial.evaluated;
     if (trial.score) {
-      found_.push_back({&variant, trial.deployment, *trial.score});
+      found_.push_back({&variant, trial.deployment, trial.chosen, *trial.score});
       return;
     }
     Reason& reason = reasons_[trial.reason_id];
@@ -204,7 +205,7 @@ class Searcher {
   static std::vector<OptionValue> ChosenIn(const Found& found) {
     const EngineSettings& now = found.deployment.settings;
     const EngineSettings& asked = found.variant->base.settings;
-    std::vector<OptionValue> chosen;
+    std::vector<OptionValue> chosen = found.economies;
     if (now.cpu_offload_gb == asked.cpu_offload_gb) return chosen;
     chosen.emplace_back("cpu-offload-gb", fmt::format("{:.0f}", now.cpu_offload_gb));
     if (now.cpu_offload_params != asked.cpu_offload_params) {

@@ -3,32 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
+#include "plan/economies.h"
+#include "plan/partition.h"
 #include "plan/search.h"
 #include "shardplan/base/units.h"
 
 namespace shardplan {
 namespace {
-
-// Partitions of one layout that are tried at most: deep pipelines end near the default one.
-constexpr int64_t kMostPartitions = 96;
-
-Bytes LeastHeadroom(const Plan& plan) {
-  std::optional<Bytes> least;
-  for (const RankPlan& rank : plan.ranks) {
-    least = std::min(least.value_or(rank.headroom), rank.headroom);
-  }
-  return least.value_or(Bytes());
-}
-
-// How good a partition is: what fits before what does not, then capacity, then what is to spare.
-auto Merit(const Plan& plan) {
-  const bool fits = plan.verdict == Verdict::kFits;
-  return std::tuple(plan.verdict != Verdict::kIllegal, fits,
-                    fits && plan.kv ? plan.kv->max_concurrency : 0.0, LeastHeadroom(plan));
-}
 
 // The scheduler may allow fewer requests than the cache holds.
 Score ScoreOf(const Plan& plan, const Deployment& d) {
@@ -65,9 +48,9 @@ class Trier {
       RejectIllegal(plan);
       return std::move(out_);
     }
+    KeepExpertsPacked(&plan);
     if (out_.deployment.sizes.pp > 1 && !variant_.given.partition) Repartition(&plan);
-    const bool may_offload = out_.deployment.engine == "vllm" && !variant_.given.offload;
-    if (plan.verdict == Verdict::kDoesNotFit && may_offload) Offload(&plan);
+    Rescue(&plan);
     if (plan.verdict == Verdict::kFits) {
       out_.score = ScoreOf(plan, out_.deployment);
     } else {
@@ -82,29 +65,126 @@ class Trier {
     return evaluator_.Evaluate(deployment);
   }
 
-  // Moves single layers over the boundaries of the stages as long as that is better.
+  // SGLang without a kernel for the experts' format turns them into BF16: nobody wants that.
+  void KeepExpertsPacked(Plan* plan) {
+    if (variant_.given.moe_backend) return;
+    const bool upcast =
+        std::any_of(plan->findings.begin(), plan->findings.end(),
+                    [](const Finding& f) { return f.id == "sglang.expert_upcast"; });
+    if (!upcast) return;
+    Deployment packed = out_.deployment;
+    packed.sglang.moe_runner_backend = "marlin";
+    Result<Plan> tried = Evaluate(packed);
+    if (!tried || tried->verdict == Verdict::kIllegal) return;
+    Keep(packed, std::move(*tried), plan);
+    out_.chosen.emplace_back("moe-runner-backend", "marlin");
+  }
+
+  // For searches; `counts` is false for one that counts itself.
+  Evaluator EvaluatorThat(bool counts) {
+    return [this, counts](const Deployment& deployment) -> std::optional<Plan> {
+      if (counts) ++out_.evaluated;
+      Result<Plan> made = evaluator_.Evaluate(deployment);
+      if (!made) return std::nullopt;
+      return std::move(*made);
+    };
+  }
+
   void Repartition(Plan* plan) {
-    while (out_.evaluated < kMostPartitions) {
-      std::vector<int64_t> now;
-      for (const StageRange& stage : plan->stages) now.push_back(stage.count);
-      std::optional<std::pair<Deployment, Plan>> best;
-      for (size_t boundary = 0; boundary + 1 < now.size(); ++boundary) {
-        for (const int64_t step : {int64_t{1}, int64_t{-1}}) {
-          std::vector<int64_t> next = now;
-          next[boundary] += step;
-          next[boundary + 1] -= step;
-          if (next[boundary] < 1 || next[boundary + 1] < 1) continue;
-          Deployment moved = out_.deployment;
-          moved.partition = next;
-          Result<Plan> tried = Evaluate(moved);
-          if (!tried || Merit(*tried) <= Merit(best ? best->second : *plan)) continue;
-          best.emplace(std::move(moved), std::move(*tried));
-        }
-      }
-      if (!best) return;
-      out_.deployment = std::move(best->first);
-      *plan = std::move(best->second);
+    PartitionPlan best = BestPartition(EvaluatorThat(/*counts=*/false), std::move(out_.deployment),
+                                       std::move(*plan), &out_.evaluated);
+    out_.deployment = std::move(best.deployment);
+    *plan = std::move(best.plan);
+  }
+
+  // What fits at the dear end of the ranges as well, where anything does; else what fits.
+  void Rescue(Plan* plan) {
+    sturdy_ = true;
+    if (IsGood(*plan)) return;
+    const Deployment asked = out_.deployment;
+    const std::vector<OptionValue> chosen = out_.chosen;
+    Plan first = *plan;
+    Economize(plan);
+    if (IsGood(*plan)) return;
+    out_.deployment = asked;
+    out_.chosen = chosen;
+    *plan = std::move(first);
+    sturdy_ = false;
+    if (!IsGood(*plan)) Economize(plan);
+  }
+
+  bool IsGood(const Plan& plan) const {
+    return plan.verdict == Verdict::kFits && (!sturdy_ || plan.verdict_high == Verdict::kFits);
+  }
+
+  // The mildest economies with which it fits; where none is enough, the smallest offload beside all
+  // of them, and then as few of them as that offload needs.
+  void Economize(Plan* plan) {
+    if (out_.deployment.engine == "sglang") return MoveFraction(plan);
+    std::vector<Economy> economies = EconomiesOf(out_.deployment, variant_.given, *plan);
+    const bool may_offload = plan->verdict != Verdict::kFits && !variant_.given.offload;
+    if (economies.size() > 1 && Settle(economies, plan)) return;
+    if (!may_offload) return;
+    Offload(plan);
+    if (!IsGood(*plan) || economies.size() == 1) return;
+    for (Economy& economy : economies) {
+      EngineSettings& settings = economy.deployment.settings;
+      settings.offload_backend = out_.deployment.settings.offload_backend;
+      settings.cpu_offload_gb = out_.deployment.settings.cpu_offload_gb;
+      settings.cpu_offload_params = out_.deployment.settings.cpu_offload_params;
     }
+    Settle(economies, plan);
+  }
+
+  // SGLang's fraction is a rule of thumb. Of those that fit the middle one, which has room both for
+  // the pools and for what runs outside.
+  void MoveFraction(Plan* plan) {
+    if (variant_.given.fraction) return;
+    const auto smallest = FractionThatFits(EvaluatorThat(/*counts=*/true), out_.deployment);
+    if (!smallest) return;
+    Deployment moved = out_.deployment;
+    const auto with = [&](int64_t thousandths) {
+      moved.sglang.mem_fraction_static = static_cast<double>(thousandths) / 1000;
+      return Evaluate(moved);
+    };
+    const int64_t too_large = SmallestThat(*smallest, 1000, [&](int64_t thousandths) {
+      if (thousandths == 1000) return true;
+      const Result<Plan> tried = with(thousandths);
+      return !tried || !IsGood(*tried);
+    });
+    const int64_t middle = *smallest + (too_large - 1 - *smallest) / 2;
+    Result<Plan> found = with(middle);
+    if (!found || !IsGood(*found)) return;
+    Keep(moved, std::move(*found), plan);
+    out_.chosen.emplace_back("mem-fraction-static",
+                             fmt::format("{:.3f}", static_cast<double>(middle) / 1000));
+  }
+
+  // Takes the mildest of `economies` that fits, or the last one where none does.
+  bool Settle(const std::vector<Economy>& economies, Plan* plan) {
+    const auto take = [&](const Economy& economy, Plan&& found) {
+      out_.deployment = economy.deployment;
+      out_.chosen = economy.chosen;
+      *plan = std::move(found);
+    };
+    const auto at = [&](int64_t index) -> Result<Plan> {
+      return Evaluate(economies[static_cast<size_t>(index)].deployment);
+    };
+    const auto last = static_cast<int64_t>(economies.size()) - 1;
+    Result<Plan> strictest = at(last);
+    if (!strictest) return false;
+    if (!IsGood(*strictest)) {
+      if (IsNearer(*strictest, *plan)) take(economies.back(), std::move(*strictest));
+      return false;
+    }
+    const int64_t mildest = SmallestThat(-1, last, [&](int64_t index) {
+      const Result<Plan> tried = at(index);
+      return tried && IsGood(*tried);
+    });
+    Result<Plan> found = at(mildest);
+    if (!found || !IsGood(*found)) return false;
+    take(economies[static_cast<size_t>(mildest)], std::move(*found));
+    return true;
   }
 
   // The smallest offload, in whole GiB a card: of the experts alone, as `plan` proposes it, or of
@@ -129,7 +209,7 @@ class Trier {
         Result<Plan> at = Evaluate(changed);
         tried.reset();
         if (at) tried = std::move(*at);
-        return tried && tried->verdict == Verdict::kFits;
+        return tried && IsGood(*tried);
       };
       if (!fits(high)) {
         if (!least && tried && IsNearer(*tried, *plan)) Keep(changed, std::move(*tried), plan);
@@ -154,7 +234,9 @@ class Trier {
 
   void Reject(std::string id, const std::string& what) {
     out_.reason_id = std::move(id);
-    out_.example = NameOf(out_.deployment, variant_.settings) + ": " + what;
+    std::vector<OptionValue> settings = variant_.settings;
+    settings.insert(settings.end(), out_.chosen.begin(), out_.chosen.end());
+    out_.example = NameOf(out_.deployment, settings) + ": " + what;
   }
 
   void RejectIllegal(const Plan& plan) {
@@ -175,6 +257,7 @@ class Trier {
   FigureEvaluator& evaluator_;
   const Architecture& arch_;
   const SearchVariant& variant_;
+  bool sturdy_ = true;  // what is looked for has to fit at the dear end, too
   Trial out_;
 };
 
@@ -194,7 +277,9 @@ std::string NameOf(const Deployment& d, const std::vector<OptionValue>& settings
   if (!sglang && d.settings.cpu_offload_gb > 0) {
     text += fmt::format(", {:.0f} GiB offloaded", d.settings.cpu_offload_gb);
   }
-  for (const auto& [option, value] : settings) text += fmt::format(", {} {}", option, value);
+  for (const auto& [option, value] : settings) {
+    text += ", " + option + (value.empty() ? "" : " ") + value;
+  }
   return text;
 }
 

@@ -16,9 +16,10 @@ namespace shardplan {
 
 // What became of a layout: exactly one of `score` and `reason_id` is there.
 struct Trial {
-  Deployment deployment;       // with the partition and the offload that were chosen
-  std::optional<Score> score;  // it fits
-  std::string reason_id;       // it does not: as in Rejection
+  Deployment deployment;            // with the partition and the offload that were chosen
+  std::vector<OptionValue> chosen;  // economies; a switch has no value
+  std::optional<Score> score;       // it fits
+  std::string reason_id;            // it does not: as in Rejection
   std::string example;
   std::optional<Bytes> short_by;
   std::optional<Error> refused;  // a request that no engine takes
@@ -29,8 +30,10 @@ struct Trial {
 // "TP8 × PP2, DCP4 with expert parallel, kv-cache-dtype fp8"
 std::string NameOf(const Deployment& deployment, const std::vector<OptionValue>& settings);
 
-// Tries `deployment`, a layout of `variant`. Moves layers over stage boundaries as long as it gets
-// better, and finds the smallest offload where it is short, unless the variant has its own.
+// Tries `deployment`, a layout of `variant`. Moves layers between stages as long as it gets better.
+// Where it is short, it gets the mildest economies that are enough (vLLM: sequences, chunk, graphs;
+// SGLang: experts left packed and the fraction), else the smallest offload beside them, of what the
+// variant leaves open: such that it fits at the dear end of the ranges as well, where any do.
 Trial TryLayout(FigureEvaluator& evaluator, const Architecture& arch, const SearchVariant& variant,
                 Deployment deployment);
 

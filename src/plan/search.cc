@@ -50,6 +50,24 @@ std::optional<Deployment> LargestWindowBy(const Evaluator& evaluate, const Deplo
   return changed;
 }
 
+std::optional<int64_t> FractionThatFits(const Evaluator& evaluate, const Deployment& deployment) {
+  Deployment changed = deployment;
+  const auto with = [&](int64_t thousandths) {
+    changed.sglang.mem_fraction_static = static_cast<double>(thousandths) / 1000;
+    return evaluate(changed);
+  };
+  const auto pools_hold = [&](int64_t thousandths) {
+    const std::optional<Plan> plan = with(thousandths);
+    return plan && std::none_of(plan->ranks.begin(), plan->ranks.end(),
+                                [](const RankPlan& rank) { return rank.headroom < Bytes(); });
+  };
+  if (!pools_hold(999)) return std::nullopt;
+  const int64_t smallest = SmallestThat(0, 999, pools_hold);
+  const std::optional<Plan> plan = with(smallest);
+  if (!plan || plan->verdict != Verdict::kFits) return std::nullopt;
+  return smallest;
+}
+
 std::optional<Deployment> FewestCardsBy(const Evaluator& evaluate, const Deployment& deployment,
                                         int64_t per_node, int64_t layers) {
   std::optional<Deployment> best;

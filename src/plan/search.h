@@ -25,6 +25,10 @@ int64_t SmallestThat(int64_t low, int64_t high, const std::function<bool(int64_t
 // asked for, whichever is less.
 std::optional<Deployment> LargestWindowBy(const Evaluator& evaluate, const Deployment& deployment);
 
+// SGLang's --mem-fraction-static, in thousandths: pools grow with it and what runs outside shrinks,
+// so that only a range of fractions fits, if any. The smallest of them.
+std::optional<int64_t> FractionThatFits(const Evaluator& evaluate, const Deployment& deployment);
+
 // More cards of the same kind: tensor parallelism doubled up to a node, more pipeline stages
 // beyond. Fewest nodes first, then fewest stages, then fewest cards; nothing up to 64 nodes.
 std::optional<Deployment> FewestCardsBy(const Evaluator& evaluate, const Deployment& deployment,

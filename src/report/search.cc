@@ -140,7 +140,9 @@ Document ToDocument(const SearchResult& result) {
     Document plan = PlanDocument(c.plan);
     Document settings = Document::object();
     for (const auto& [option, value] : c.settings) settings[option] = value;
-    for (const auto& [option, value] : c.chosen) settings[option] = value;
+    for (const auto& [option, value] : c.chosen) {
+      settings[option] = value.empty() ? "true" : value;
+    }
     Document limiting = nullptr;
     if (const RankPlan* const rank = TightestRank(c.plan)) {
       limiting = {{"rank", rank->place.rank},
@@ -209,7 +211,10 @@ std::vector<std::string> CommandOf(const Candidate& candidate) {
   } else if (d.sizes.expert_parallel) {
     words.emplace_back("--enable-expert-parallel");
   }
-  for (const auto& [option, value] : candidate.chosen) add("--" + option, value);
+  for (const auto& [option, value] : candidate.chosen) {
+    words.push_back("--" + option);
+    if (!value.empty()) words.push_back(value);
+  }
   return words;
 }
 

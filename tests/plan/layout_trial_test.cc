@@ -38,12 +38,15 @@ TEST(LayoutTrial, WhatFitsHasAScore) {
   EXPECT_GT(trial.score->offload, Bytes());
 }
 
-// One GiB less than the offload that is found does not fit.
+// One GiB less than the offload that is found does not fit, at the dear end at least.
 TEST(LayoutTrial, TheSmallestOffload) {
   SearchVariant variant = Published();
   variant.base.settings.cpu_offload_gb = 0;
   variant.base.settings.cpu_offload_params.clear();
-  EXPECT_THAT(Try(variant).reason_id, StartsWith("short."));
+  const Trial without = Try(variant);
+  EXPECT_THAT(without.reason_id, StartsWith("short."));
+  EXPECT_GT(without.short_by, Bytes());
+  EXPECT_THAT(without.example, HasSubstr(" short on rank "));
   variant.given.offload = false;
   const Trial trial = Try(variant);
   ASSERT_TRUE(trial.score);
@@ -51,12 +54,62 @@ TEST(LayoutTrial, TheSmallestOffload) {
   ASSERT_GE(chosen.cpu_offload_gb, 1);
   variant.base = trial.deployment;
   variant.given.offload = true;
-  EXPECT_TRUE(Try(variant).score);
+  FigureEvaluator evaluator(ExampleFromConfig("kimi-k3"), Cards(), Store());
+  EXPECT_EQ(evaluator.Evaluate(variant.base)->verdict_high, Verdict::kFits);
   variant.base.settings.cpu_offload_gb = chosen.cpu_offload_gb - 1;
-  const Trial less = Try(variant);
-  EXPECT_FALSE(less.score);
-  EXPECT_GT(less.short_by, Bytes());
-  EXPECT_THAT(less.example, HasSubstr(" short on rank "));
+  EXPECT_NE(evaluator.Evaluate(variant.base)->verdict_high, Verdict::kFits);
+}
+
+// Fewer sequences and no graphs before anything is offloaded, and no more of them than it takes.
+TEST(LayoutTrial, EconomiesBeforeOffload) {
+  SearchVariant variant = Published();
+  EngineSettings& asked = variant.base.settings;
+  asked.cpu_offload_gb = 0;
+  asked.cpu_offload_params.clear();
+  asked.offload_backend.reset();
+  asked.max_num_seqs.reset();
+  asked.max_num_batched_tokens.reset();
+  asked.enforce_eager = false;
+  variant.given.offload = false;
+  const Trial trial = Try(variant);
+  ASSERT_TRUE(trial.score);
+  ASSERT_FALSE(trial.chosen.empty());
+  EXPECT_EQ(trial.chosen.front().first, "max-num-seqs");
+  // The same offload with the engine's defaults is too little; given ones cost more of it.
+  SearchVariant mild = variant;
+  mild.base.settings.cpu_offload_gb = trial.deployment.settings.cpu_offload_gb;
+  mild.base.settings.cpu_offload_params = trial.deployment.settings.cpu_offload_params;
+  mild.given.offload = mild.given.sequences = mild.given.chunk = mild.given.graphs = true;
+  EXPECT_FALSE(Try(mild).score);
+  variant.given.sequences = variant.given.chunk = variant.given.graphs = true;
+  const Trial kept = Try(variant);
+  ASSERT_TRUE(kept.score);
+  EXPECT_TRUE(kept.chosen.empty());
+  EXPECT_GT(kept.score->offload, trial.score->offload);
+}
+
+// SGLang's defaults turn K3's experts into BF16 on Hopper and leave a fraction that does not fit.
+TEST(LayoutTrial, SglangKeepsExpertsPackedAndMovesItsFraction) {
+  SearchVariant variant;
+  variant.base.gpu = "h20-96";
+  variant.base.nodes = 4;
+  variant.base.engine = "sglang";
+  variant.base.sizes.tp = 8;
+  variant.base.sizes.pp = 4;
+  variant.base.sizes.dp = 4;
+  variant.base.sglang.enable_dp_attention = true;
+  variant.base.settings.max_model_len = 524'288;
+  variant.base.sglang.context_length = 524'288;
+  const Trial trial = Try(variant);
+  ASSERT_TRUE(trial.score) << trial.example;
+  ASSERT_EQ(trial.chosen.size(), 2u);
+  EXPECT_EQ(trial.chosen[0], OptionValue("moe-runner-backend", "marlin"));
+  EXPECT_EQ(trial.chosen[1].first, "mem-fraction-static");
+  variant.given.fraction = true;
+  EXPECT_FALSE(Try(variant).score);
+  variant.given.fraction = false;
+  variant.given.moe_backend = true;
+  EXPECT_FALSE(Try(variant).score);
 }
 
 TEST(LayoutTrial, MovesLayersToWhereMoreFits) {

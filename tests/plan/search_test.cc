@@ -44,6 +44,26 @@ TEST(Search, LargestWindowByTryingAll) {
   EXPECT_TRUE(LargestWindowBy(World(4001, 8000), d));
 }
 
+// Pools hold from `smallest` on, and what runs outside has room up to `largest`, in thousandths.
+Evaluator Fractions(int64_t smallest, int64_t largest) {
+  return [=](const Deployment& d) -> std::optional<Plan> {
+    const auto now = static_cast<int64_t>(d.sglang.mem_fraction_static.value_or(0) * 1000 + 0.5);
+    Plan plan;
+    RankPlan rank;
+    rank.headroom = Bytes(now - smallest);
+    plan.ranks.push_back(rank);
+    plan.verdict = now >= smallest && now <= largest ? Verdict::kFits : Verdict::kDoesNotFit;
+    return plan;
+  };
+}
+
+TEST(Search, TheSmallestFraction) {
+  EXPECT_EQ(FractionThatFits(Fractions(700, 900), Deployment()), 700);
+  EXPECT_EQ(FractionThatFits(Fractions(1, 1), Deployment()), 1);
+  EXPECT_EQ(FractionThatFits(Fractions(901, 900), Deployment()), std::nullopt);
+  EXPECT_EQ(FractionThatFits(Fractions(1000, 1000), Deployment()), std::nullopt);
+}
+
 TEST(Search, FewestCards) {
   Deployment d;
   d.sizes.tp = 2;

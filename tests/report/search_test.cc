@@ -97,7 +97,7 @@ TEST(SearchReport, NothingFits) {
   const SearchResult result = Search(request);
   EXPECT_EQ(result.feasible, 0);
   const std::string table = RenderSearchTable(result, request);
-  EXPECT_THAT(table, HasSubstr("Looked at 1 layout in 1 evaluation: none fits"));
+  EXPECT_THAT(table, HasSubstr("Looked at 1 layout in 3 evaluations: none fits"));
   EXPECT_THAT(table, HasSubstr("\nno layout fits\n"));
   // What `plan` says of the nearest.
   EXPECT_THAT(table, HasSubstr("\nnearest: fit."));

@@ -35,6 +35,11 @@ struct GivenSizes {
   bool attention_dp = false;  // SGLang's
   bool partition = false;
   bool offload = false;
+  bool sequences = false;  // how many run at once
+  bool chunk = false;      // tokens of a step
+  bool graphs = false;     // anything about CUDA graphs
+  bool fraction = false;   // SGLang's
+  bool moe_backend = false;
 };
 
 // What the layouts are tried with.
@@ -69,7 +74,7 @@ struct Score {
 struct Candidate {
   std::vector<OptionValue> settings;  // of its variant
   std::vector<std::string> words;     // of its variant
-  std::vector<OptionValue> chosen;    // by the search, beside sizes: the offload
+  std::vector<OptionValue> chosen;    // by the search, beside sizes; a switch has no value
   Deployment deployment;
   Plan plan;  // the whole one: what `plan` says of the deployment
   Score score;
@@ -96,12 +101,13 @@ struct SearchResult {
   std::vector<Finding> nearest;
 };
 
-// Evaluates every layout with every variant. Of a pipeline, the partition is the best that moving
-// single layers over stage boundaries finds from the default one. What is short gets the smallest
-// offload that fits (vLLM, where none is given); it ranks below what needs none. A candidate is
-// planned once more as a whole, and rejected where that does not fit. Deterministic. Fails with
-// kUsage for more than 512 cards, where the given sizes fill no number of cards, and as
-// EvaluatePlan does for all layouts alike.
+// Evaluates every layout with every variant. Of a pipeline, the partition is the best that giving
+// single layers of one stage to another finds from the default one. What is short gets the mildest
+// economies that are enough, else the smallest offload that fits as well (vLLM), of what is not
+// given; what is offloaded unasked ranks below what needs none. A candidate is planned once more as
+// a whole, and rejected where that does not fit. Deterministic. Fails with kUsage for more than 512
+// cards, where the given sizes fill no number of cards, and as EvaluatePlan does for all layouts
+// alike.
 Result<SearchResult> SearchLayouts(const Model& model, const Catalog& catalog,
                                    const ConfigStore& store, const SearchRequest& request);
 

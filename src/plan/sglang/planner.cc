@@ -16,26 +16,6 @@
 namespace shardplan {
 namespace {
 
-// A fraction, in thousandths, with which it fits: pools grow with it, what runs outside shrinks, so
-// that only a range of them does. The smallest.
-std::optional<int64_t> FractionThatFits(const Evaluator& evaluate, const Deployment& deployment) {
-  Deployment changed = deployment;
-  const auto with = [&](int64_t thousandths) {
-    changed.sglang.mem_fraction_static = static_cast<double>(thousandths) / 1000;
-    return evaluate(changed);
-  };
-  const auto pools_hold = [&](int64_t thousandths) {
-    const std::optional<Plan> plan = with(thousandths);
-    return plan && std::none_of(plan->ranks.begin(), plan->ranks.end(),
-                                [](const RankPlan& rank) { return rank.headroom < Bytes(); });
-  };
-  if (!pools_hold(999)) return std::nullopt;
-  const int64_t smallest = SmallestThat(0, 999, pools_hold);
-  const std::optional<Plan> plan = with(smallest);
-  if (!plan || plan->verdict != Verdict::kFits) return std::nullopt;
-  return smallest;
-}
-
 // Hundredths of --mamba-full-memory-ratio: the smallest that has slots for what is asked.
 std::optional<int64_t> RatioThatFits(const Evaluator& evaluate, const Deployment& deployment) {
   if (deployment.sglang.max_mamba_cache_size) return std::nullopt;
