@@ -329,6 +329,7 @@ Result<Plan> Assemble(const Environment& env, const Deployment& deployment, bool
   const Model& model = *env.model;
   Prepared p;
   SHARDPLAN_RETURN_IF_ERROR(Prepare(env, deployment, &p));
+  p.context.figures_only = brief;
   Plan plan;
   FillHeader(env, p, &plan);
   if (!p.legal) {

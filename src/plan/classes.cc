@@ -9,9 +9,9 @@ namespace {
 GuessedWeights EndsOf(const Prepared& p, const Model& model, ShardingRules rules) {
   GuessedWeights ends;
   rules.guess = GuessEnd::kFinest;
-  ends.finest = ComputeDeviceWeights(model.arch, p.table, rules);
+  ends.finest = ComputeDeviceWeights(model.arch, *p.table, rules);
   rules.guess = GuessEnd::kWhole;
-  ends.whole = ComputeDeviceWeights(model.arch, p.table, rules);
+  ends.whole = ComputeDeviceWeights(model.arch, *p.table, rules);
   return ends;
 }
 

@@ -38,7 +38,7 @@ Result<std::vector<WeightItem>> ExplainVllmWeights(const Environment& env,
   const RankPlace place =
       PlaceRanks(deployment.sizes, p.placement.ranks_per_node)[static_cast<size_t>(rank)];
   const DeviceWeights weights =
-      ComputeDeviceWeights(model.arch, p.table, vllm::RulesFor(p.context, place.ep_rank));
+      ComputeDeviceWeights(model.arch, *p.table, vllm::RulesFor(p.context, place.ep_rank));
   const StageRange& stage = p.context.stages[static_cast<size_t>(place.stage)];
   const bool last = place.stage + 1 == deployment.sizes.pp;
   WeightItems items(model.shape_basis);

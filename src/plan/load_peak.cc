@@ -61,8 +61,7 @@ LoadTransient Repacking(const vllm::Context& c, const DeviceWeights& weights,
   const bool swaps = c.resolved.moe_backend.starts_with("flashinfer");
   t.bytes =
       plain && !swaps ? Range(Bytes(), Bytes(), largest) : Range(largest, largest, largest * 2);
-  t.reason =
-      fmt::format("{} of {} is copied into its kernel's layout", name, FormatGiB(largest, 2));
+  t.reason = c.Say("{} of {} is copied into its kernel's layout", name, FormatGiB(largest, 2));
   return t;
 }
 
@@ -98,8 +97,8 @@ LoadTransient LargestTransient(const Prepared& p, const Model& model, const Devi
     LoadTransient back;
     back.bytes = Range(offload.largest_layer, offload.largest_layer,
                        offload.largest_layer + most.bytes.high);
-    back.reason = fmt::format("an offloaded layer of {} comes back to the card to be processed",
-                              FormatGiB(offload.largest_layer, 2));
+    back.reason = c.Say("an offloaded layer of {} comes back to the card to be processed",
+                        FormatGiB(offload.largest_layer, 2));
     if (back.bytes.central >= most.bytes.central) most = std::move(back);
   }
   if (c.settings.load_format == "fastsafetensors") {

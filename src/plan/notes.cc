@@ -170,7 +170,7 @@ void NotePadding(const Prepared& p, std::vector<Finding>* out) {
   if (padding.padded <= padding.unpadded) return;
   // Bytes before and after on one rank: the routed experts scale with the intermediate size.
   const Architecture& a = *p.context.arch;
-  const DeviceWeights weights = ComputeDeviceWeights(a, p.table, vllm::RulesFor(p.context, 0));
+  const DeviceWeights weights = ComputeDeviceWeights(a, *p.table, vllm::RulesFor(p.context, 0));
   Bytes experts;
   for (int64_t layer = 0; layer < p.context.stages[0].end(); ++layer) {
     for (const DeviceParam& param : weights.layer(layer).params) {
@@ -196,7 +196,7 @@ void NoteVision(const Prepared& p, std::vector<Finding>* out) {
     return;
   }
   const DeviceWeights weights =
-      ComputeDeviceWeights(*p.context.arch, p.table, vllm::RulesFor(p.context, 0));
+      ComputeDeviceWeights(*p.context.arch, *p.table, vllm::RulesFor(p.context, 0));
   Bytes tower;
   for (const DeviceParam& param : weights.every_stage) {
     if (param.role == Role::kVision || param.role == Role::kProjector) tower += param.bytes;
@@ -265,7 +265,7 @@ void NoteReplication(const Prepared& p, const Plan& plan, std::vector<Finding>* 
   ShardingRules rules = vllm::RulesFor(p.context, rank.place.ep_rank);
   const bool last = p.context.stages.size() == 1;
   const auto bytes = [&] {
-    return ComputeDeviceWeights(*p.context.arch, p.table, rules).StageBytes(range, true, last);
+    return ComputeDeviceWeights(*p.context.arch, *p.table, rules).StageBytes(range, true, last);
   };
   const Bytes whole = bytes();
   rules.replicate_shared = false;

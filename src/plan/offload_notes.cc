@@ -27,7 +27,7 @@ void NoteIdleOffload(const EngineSettings& s, std::vector<Finding>* out) {
 // The engine's line for the first stage, and a pool that eats what it frees.
 void NotePrefetch(const Prepared& p, std::vector<Finding>* out) {
   const DeviceWeights weights =
-      ComputeDeviceWeights(*p.context.arch, p.table, vllm::RulesFor(p.context, 0));
+      ComputeDeviceWeights(*p.context.arch, *p.table, vllm::RulesFor(p.context, 0));
   const vllm::Offload offload =
       vllm::WalkPrefetch(weights, p.context.stages.front(), p.context.settings);
   if (offload.layers == 0) return;

@@ -226,12 +226,12 @@ Status Prepare(const Environment& env, const Deployment& deployment, Prepared* o
   c.tp_spans_nodes = out->placement.tp_spans_nodes;
   c.experts_span_nodes = out->placement.ranks_per_node > 0 &&
                          deployment.sizes.expert_ranks() > out->placement.ranks_per_node;
-  out->table = env.model->table;
-  c.table = &out->table;
+  c.table = &env.model->table;
   c.weights = env.weights.get();
   SHARDPLAN_RETURN_IF_ERROR(PrepareDraft(env, out));
   SHARDPLAN_ASSIGN_OR_RETURN(c.resolved, vllm::ResolveSettings(c, &out->defaults, &out->findings));
-  out->table = vllm::WithDType(env.model->table, env.model->arch.dtype, c.resolved.dtype);
+  out->table = vllm::TableFor(env.model->table, env.model->arch.dtype, c.resolved.dtype);
+  c.table = out->table.get();
   if (out->draft) {
     out->draft->table =
         vllm::WithDType(out->draft->table, out->draft->arch.dtype, c.resolved.dtype);

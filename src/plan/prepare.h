@@ -41,7 +41,7 @@ Result<Environment> MakeEnvironment(const Model& model, const Catalog& catalog,
 struct Prepared {
   Deployment deployment;
   GpuSpec gpu;
-  TensorTable table;  // with the device dtypes of --dtype
+  std::shared_ptr<const TensorTable> table;  // with the device dtypes of --dtype; the model's own
   std::optional<vllm::Draft> draft;
   NodePlacement placement;
   std::vector<OptionValue> defaults;

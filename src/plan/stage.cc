@@ -67,10 +67,10 @@ Entry UnprofiledWorkspace(const vllm::Context& c, bool last_stage, const StageRa
     add(Range(Bytes(tokens + states) + scratch, Bytes(tokens + 2 * states) + scratch,
               Bytes(4 * tokens + 2 * states) + scratch),
         "FlashKDA workspace and prefill temporaries",
-        fmt::format("{} tokens × {} heads × {} × 2 B + 2 × {} requests × {} heads × {}² × 4 B + 25 "
-                    "MiB",
-                    r.max_num_batched_tokens, heads, a.kda.head_dim, r.max_num_seqs, heads,
-                    a.kda.head_dim));
+        c.Say("{} tokens × {} heads × {} × 2 B + 2 × {} requests × {} heads × {}² × 4 B + 25 "
+              "MiB",
+              r.max_num_batched_tokens, heads, a.kda.head_dim, r.max_num_seqs, heads,
+              a.kda.head_dim));
   }
   if (a.CountKind(AttentionKind::kMla, stage.first, stage.count) > 0 && a.indexer.heads == 0) {
     // Chunked-prefill workspace: min(max(8·L, 4·seqs·block), 65,536) rows of the latent. Sparse
@@ -78,7 +78,7 @@ Entry UnprofiledWorkspace(const vllm::Context& c, bool last_stage, const StageRa
     const int64_t wanted = std::max(8 * r.max_model_len, 4 * r.max_num_seqs * r.block_size);
     const int64_t rows = RoundUp(std::min<int64_t>(wanted, 65'536), r.block_size);
     add(Range(Bytes(rows * a.mla.latent_width() * 2)), "MLA chunked-prefill workspace",
-        fmt::format("{} rows × {} × 2 B", FormatCount(rows), a.mla.latent_width()));
+        c.Say("{} rows × {} × 2 B", FormatCount(rows), a.mla.latent_width()));
   }
   if (const Range received = vllm::KvTransferBuffer(c); received.high > Bytes()) {
     add(received, "blocks that the KV connector received", "up to kv_buffer_size");
@@ -87,21 +87,22 @@ Entry UnprofiledWorkspace(const vllm::Context& c, bool last_stage, const StageRa
     const Range more = vllm::VerificationBeyond(c, counted);
     if (more.high > Bytes()) {
       add(more, "verifying guesses beyond the profiled peak",
-          fmt::format("{} rows × {} logits × 4 B, 1.5 to 4 copies",
-                      FormatCount(vllm::VerifiedRows(c)), FormatCount(a.vocabulary)));
+          c.Say("{} rows × {} logits × 4 B, 1.5 to 4 copies", FormatCount(vllm::VerifiedRows(c)),
+                FormatCount(a.vocabulary)));
     }
   }
   if (last_stage && r.v2_runner) {
     const int64_t logits = std::min(r.max_num_seqs, r.max_num_batched_tokens) * a.vocabulary * 4;
     add(Range(Bytes(), Bytes(logits), Bytes(2 * logits)), "sampler filters beyond the dummy call",
-        fmt::format("{} requests × {} logits × 4 B", r.max_num_seqs, FormatCount(a.vocabulary)));
+        c.Say("{} requests × {} logits × 4 B", r.max_num_seqs, FormatCount(a.vocabulary)));
   }
   return {Account::kWorkspace, false, bytes, Basis::kAssumed, source.empty() ? "none" : source,
           std::move(parts)};
 }
 
 // The fixed pieces and the phase that binds: they sum to the peak.
-std::vector<Part> ActivationParts(const vllm::ActivationPeak& peak) {
+std::vector<Part> ActivationParts(const vllm::ActivationPeak& peak, bool figures_only) {
+  if (figures_only) return {};
   std::vector<Part> parts = {
       {"cuBLAS workspace", "in torch's pool", peak.blas_workspace},
       {"pipeline inputs", "buffers a later stage receives into", peak.pipeline_inputs},
@@ -213,8 +214,7 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
   // Nothing was measured of more than four ranks.
   for (const int64_t ranks : groups) communicators += group.At(std::min<int64_t>(ranks, 4));
   add(Account::kCommunication, false, communicators, Basis::kAssumed,
-      fmt::format("{} NCCL communicators made before the baseline: {}", groups.size(),
-                  group.source));
+      c.Say("{} NCCL communicators made before the baseline: {}", groups.size(), group.source));
   const Basis exact = model.shape_basis;
   const Basis least = model.guesses ? Basis::kAssumed : Basis::kExact;
   add(Account::kWeights, true, e.weights,
@@ -226,9 +226,8 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
           : "parameters, buffers and post-load copies by the engine's sharding rules, less "
             "offload");
   add(Account::kActivations, true, e.activation.bytes, Softer(least, Basis::kDerived),
-      fmt::format("profile run, binding phase {} ({} helps)", e.activation.binding,
-                  e.activation.flag),
-      ActivationParts(e.activation));
+      c.Say("profile run, binding phase {} ({} helps)", e.activation.binding, e.activation.flag),
+      ActivationParts(e.activation, c.figures_only));
   add(Account::kCommunication, true, outside.communication, Basis::kAssumed,
       outside.communication_source);
   const vllm::All2AllBuffers all2all = vllm::MakeAll2AllBuffers(c);
@@ -236,33 +235,32 @@ StageEvaluation EvaluateStage(const Prepared& prepared, const Model& model,
       all2all.source);
   add(Account::kWorkspace, true, outside.library, Basis::kAssumed, outside.library_source);
   add(Account::kWorkspace, true, Range(e.offload.pool), Softer(exact, Basis::kDerived),
-      fmt::format("prefetch offload: {} buffers of each distinct parameter",
-                  c.settings.offload_prefetch_step));
+      c.Say("prefetch offload: {} buffers of each distinct parameter",
+            c.settings.offload_prefetch_step));
   for (const vllm::ExtraBytes& buffer : vllm::EplbBuffers(c, range, weights)) {
     add(Account::kWorkspace, true, Range(buffer.bytes), Softer(exact, Basis::kDerived),
-        fmt::format("{}: {}", buffer.name, buffer.rule));
+        c.Say("{}: {}", buffer.name, buffer.rule));
   }
   if (last) {
     for (const vllm::ExtraBytes& buffer : vllm::DrafterBuffers(c)) {
       add(Account::kWorkspace, true, Range(buffer.bytes), Basis::kAssumed,
-          fmt::format("{}: {}", buffer.name, buffer.rule));
+          c.Say("{}: {}", buffer.name, buffer.rule));
     }
   }
   add(Account::kWorkspace, true, Range(VideoReserve(c)), Basis::kExact,
       "--mm-ipc-gpu-memory-gb: taken from the cache for decoded video "
       "(gpu_worker.py:reserve_mm_ipc_gpu_memory)");
   const std::string graphs =
-      fmt::format("{} piecewise and {} full graphs", e.graphs.piecewise, e.graphs.full);
+      c.Say("{} piecewise and {} full graphs", e.graphs.piecewise, e.graphs.full);
   if (e.graphs.deducted) {
     add(Account::kCudaGraphs, true, e.graphs.reserved, Basis::kAssumed,
-        fmt::format("reserve for {}; they hold {} to {}: {}", graphs,
-                    FormatGiB(e.graphs.pool.low, 2), FormatGiB(e.graphs.pool.high, 2),
-                    c.profile->graph_estimate_base.source));
+        c.Say("reserve for {}; they hold {} to {}: {}", graphs, FormatGiB(e.graphs.pool.low, 2),
+              FormatGiB(e.graphs.pool.high, 2), c.profile->graph_estimate_base.source));
   } else {
     add(Account::kCudaGraphs, false, e.graphs.pool, Basis::kAssumed,
-        fmt::format("{}, which this version's budget does not reserve; per graph and layer, fitted "
-                    "on public start-up logs",
-                    graphs));
+        c.Say("{}, which this version's budget does not reserve; per graph and layer, fitted "
+              "on public start-up logs",
+              graphs));
   }
   const Entry workspace = UnprofiledWorkspace(c, last, range, e.activation.bytes.central);
   add(workspace.account, false, workspace.bytes, workspace.basis, workspace.source,

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "shardplan/sharding/device_weights.h"
 
@@ -20,16 +21,24 @@ class WeightCache {
   std::shared_ptr<const DeviceWeights> Get(const Architecture& arch, const TensorTable& table,
                                            int variant, const ShardingRules& rules);
 
+  // CheckSharding, once for the same rules: dtypes do not matter to it.
+  const std::vector<Indivisible>& Problems(const Architecture& arch, const TensorTable& table,
+                                           const ShardingRules& rules);
+
   size_t size() const { return known_.size(); }
 
  private:
   std::map<std::pair<int, ShardingRules>, std::shared_ptr<const DeviceWeights>> known_;
+  std::map<ShardingRules, std::vector<Indivisible>> problems_;
 };
 
 // From `cache` where there is one.
 std::shared_ptr<const DeviceWeights> WeightsFrom(WeightCache* cache, const Architecture& arch,
                                                  const TensorTable& table, int variant,
                                                  const ShardingRules& rules);
+
+std::vector<Indivisible> ProblemsFrom(WeightCache* cache, const Architecture& arch,
+                                      const TensorTable& table, const ShardingRules& rules);
 
 }  // namespace shardplan
 

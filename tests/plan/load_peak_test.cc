@@ -23,7 +23,7 @@ LoadTransient Transient(const Model& model, const Deployment& d) {
   Prepared p;
   EXPECT_TRUE(Prepare(env, d, &p).has_value());
   const DeviceWeights weights =
-      ComputeDeviceWeights(*p.context.arch, p.table, vllm::RulesFor(p.context, 0));
+      ComputeDeviceWeights(*p.context.arch, *p.table, vllm::RulesFor(p.context, 0));
   const vllm::Offload offload =
       vllm::WalkOffload(weights, p.context.stages.front(), p.context.settings);
   return LargestTransient(p, model, weights, 0, offload);

@@ -31,5 +31,17 @@ TEST(WeightCache, ComputesOnceForTheSameRules) {
   EXPECT_NE(WeightsFrom(nullptr, spec.arch, spec.table, 0, Rules(8)), first);
 }
 
+TEST(WeightCache, ChecksOnceForTheSameRules) {
+  const ModelSpec spec = testing_support::Build(testing_support::ExampleConfig("dense-70b"));
+  WeightCache cache;
+  EXPECT_TRUE(cache.Problems(spec.arch, spec.table, Rules(8)).empty());
+  const std::vector<Indivisible>& first = cache.Problems(spec.arch, spec.table, Rules(7));
+  ASSERT_FALSE(first.empty());
+  EXPECT_EQ(&cache.Problems(spec.arch, spec.table, Rules(7)), &first);
+  EXPECT_EQ(first.front().param, CheckSharding(spec.arch, spec.table, Rules(7)).front().param);
+  EXPECT_EQ(ProblemsFrom(&cache, spec.arch, spec.table, Rules(7)).size(), first.size());
+  EXPECT_EQ(ProblemsFrom(nullptr, spec.arch, spec.table, Rules(7)).size(), first.size());
+}
+
 }  // namespace
 }  // namespace shardplan

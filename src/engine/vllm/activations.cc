@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "engine/vllm/all2all.h"
 #include "engine/vllm/sparse_attention.h"
@@ -48,14 +51,14 @@ class PeakModel {
     if (EncoderPhase() > 0) {
       Add("encoder", "--language-model-only",
           {{"encoded items",
-            fmt::format("{} tokens of {} patches, heads {}", EncoderTokens(),
-                        a_.vision.patches_per_token, r_.vision_sharded ? "sliced" : "whole"),
+            c_.Say("{} tokens of {} patches, heads {}", EncoderTokens(),
+                   a_.vision.patches_per_token, r_.vision_sharded ? "sliced" : "whole"),
             EncoderPhase()}});
     }
     AddDense();
     AddMoe(&peak);
     Add("attention", kForward,
-        Stream({{"projections and output", AttentionRule(), Attention()}, HeldWorkspace()}));
+        Stream({{"projections and output", AttentionText(), Attention()}, HeldWorkspace()}));
     const bool last = stage_index_ + 1 == c_.sizes.pp;
     const SamplerUnits units = last ? Sampler() : SamplerUnits{};
     const int64_t logits_row = 4 * s_ * a_.vocabulary;
@@ -71,14 +74,14 @@ class PeakModel {
           {hidden,
            chosen,
            {"logits and what the dummy sampler makes of them",
-            fmt::format("{:.4g} × {} rows × {} × 4 B", units.central, s_, a_.vocabulary),
+            c_.Say("{:.4g} × {} rows × {} × 4 B", units.central, s_, a_.vocabulary),
             sampler(units.central) - keep},
            HeldWorkspace()});
       Add("logits", kSampling,
           {hidden,
            chosen,
            {"logits", Rows(s_, a_.vocabulary), logits_row / 2},
-           {"the rank's slice of them", Rows(s_, a_.vocabulary) + fmt::format(" ÷ {}", tp_),
+           {"the rank's slice of them", Rows(s_, a_.vocabulary) + c_.Say(" ÷ {}", tp_),
             tp_ > 1 ? 2 * s_ * a_.vocabulary / tp_ : 0},
            HeldWorkspace()});
     }
@@ -123,7 +126,7 @@ class PeakModel {
   static constexpr const char* kSampling = "--max-num-seqs";
 
   struct Term {
-    std::string name;
+    std::string_view name;
     std::string rule;
     int64_t bytes = 0;
   };
@@ -133,24 +136,25 @@ class PeakModel {
     for (const Term& term : terms) {
       if (term.bytes == 0) continue;
       phase.bytes += Bytes(term.bytes);
-      phase.terms.push_back({term.name, term.rule, Bytes(term.bytes)});
+      if (c_.figures_only) continue;
+      phase.terms.push_back({std::string(term.name), term.rule, Bytes(term.bytes)});
     }
     phases_.push_back(std::move(phase));
   }
 
   // bf16 rows.
-  static std::string Rows(int64_t rows, int64_t width) {
-    return fmt::format("{} × {} × 2 B", rows, width);
+  std::string Rows(int64_t rows, int64_t width) const {
+    return c_.Say("{} × {} × 2 B", rows, width);
   }
 
   // What every forward phase has, before its own terms.
   std::vector<Term> Stream(std::vector<Term> own) const {
     const std::string rows = Rows(t_, a_.hidden);
     std::vector<Term> terms = {
-        {"residual stream", fmt::format("{} × {}", residual_ / std::max<int64_t>(h_, 1), rows),
+        {"residual stream", c_.Say("{} × {}", residual_ / std::max<int64_t>(h_, 1), rows),
          residual_},
-        {"the caller's last output",
-         fmt::format("{} × {}", outer_ / std::max<int64_t>(h_, 1), rows), outer_}};
+        {"the caller's last output", c_.Say("{} × {}", outer_ / std::max<int64_t>(h_, 1), rows),
+         outer_}};
     terms.insert(terms.end(), std::make_move_iterator(own.begin()),
                  std::make_move_iterator(own.end()));
     return terms;
@@ -160,13 +164,13 @@ class PeakModel {
     return {"workspace that is never released", workspace_rule_, workspace_};
   }
 
-  std::string AttentionRule() const {
+  std::string AttentionText() const {
     if (a_.has_kind(AttentionKind::kMla)) {
-      return fmt::format("{} tokens, {} heads a rank, latents {} and {}", t_, a_.heads / tp_,
-                         a_.mla.q_lora_rank, a_.mla.latent_width());
+      return c_.Say("{} tokens, {} heads a rank, latents {} and {}", t_, a_.heads / tp_,
+                    a_.mla.q_lora_rank, a_.mla.latent_width());
     }
-    return fmt::format("{} tokens, {} heads and {} KV heads of {} a rank", t_, a_.heads / tp_,
-                       std::max<int64_t>(1, a_.kv_heads / tp_), a_.head_dim);
+    return c_.Say("{} tokens, {} heads and {} KV heads of {} a rank", t_, a_.heads / tp_,
+                  std::max<int64_t>(1, a_.kv_heads / tp_), a_.head_dim);
   }
 
   // A layer that starts a new attention-residual block while the model's loop holds the old sum.
@@ -324,11 +328,11 @@ class PeakModel {
     const int64_t sparse = SparseWorkspace(c_);
     workspace_ = std::max(managed ? ws : 0, sparse);
     const int64_t held = managed ? workspace_ : ws + sparse;
-    const std::string kernel = fmt::format("{}: {} tokens × {} experts, {} and {} wide", backend,
-                                           tokens, a_.moe.top_k, k, n);
+    const std::string kernel =
+        c_.Say("{}: {} tokens × {} experts, {} and {} wide", backend, tokens, a_.moe.top_k, k, n);
     workspace_rule_ = managed && ws >= sparse
                           ? kernel
-                          : fmt::format(
+                          : c_.Say(
                                 "keys and latents that sparse attention gathers of a window "
                                 "of {}",
                                 r_.max_model_len);
@@ -346,15 +350,14 @@ class PeakModel {
     std::vector<Term> body = {
         {"input", rows, h_},
         {"latent input", Rows(t_, k), latent},
-        {"router", fmt::format("{} × ({} × 4 + {} × 12) B", t_, a_.moe.experts, a_.moe.top_k),
-         router},
+        {"router", c_.Say("{} × ({} × 4 + {} × 12) B", t_, a_.moe.experts, a_.moe.top_k), router},
         {"output of shared experts", rows, shared},
         {"output of the dense MLP", rows, beside},
         {"output of routed experts", Rows(t_, k), routed_out}};
     std::vector<Term> running = body;
-    running.push_back(
-        {"quantized inputs",
-         fmt::format("{} × ({} + {} × {}) × {}/32 B", tokens, k, a_.moe.top_k, n, act), quant});
+    running.push_back({"quantized inputs",
+                       c_.Say("{} × ({} + {} × {}) × {}/32 B", tokens, k, a_.moe.top_k, n, act),
+                       quant});
     running.push_back({"workspace", kernel, held});
     Add("moe", kForward, Stream(std::move(running)));
     body.push_back({"latent after its norm", Rows(t_, k), latent});

@@ -2,8 +2,11 @@
 #ifndef SHARDPLAN_ENGINE_VLLM_CONTEXT_H_
 #define SHARDPLAN_ENGINE_VLLM_CONTEXT_H_
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/vllm/capture_sizes.h"
@@ -71,7 +74,14 @@ struct Context {
   bool tp_spans_nodes = false;
   bool experts_span_nodes = false;
   WeightCache* weights = nullptr;  // of ranks; null: nothing is kept
+  bool figures_only = false;       // nobody reads the rules behind them
   const Draft* draft = nullptr;  // what guesses tokens ahead with weights of its own; null: nothing
+
+  // A rule in words, where somebody reads it: a search makes thousands of plans for their figures.
+  template <typename... Args>
+  std::string Say(fmt::format_string<Args...> text, Args&&... args) const {
+    return figures_only ? std::string() : fmt::format(text, std::forward<Args>(args)...);
+  }
 };
 
 // Kimi-Linear and Kimi-K3 are one class in vLLM (vllm/models/kimi_k3): its paddings and its

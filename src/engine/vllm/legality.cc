@@ -11,6 +11,7 @@
 #include "engine/vllm/kv_groups.h"
 #include "engine/vllm/marlin_tiles.h"
 #include "engine/vllm/weights.h"
+#include "sharding/weight_cache.h"
 #include "shardplan/base/suggest.h"
 #include "shardplan/base/units.h"
 
@@ -128,7 +129,7 @@ std::vector<Finding> CheckDivisibility(const Context& c) {
                       c.arch->kv_heads, tp));
   }
   std::set<std::string> said;
-  for (const Indivisible& problem : CheckSharding(*c.arch, *c.table, RulesFor(c, 0))) {
+  for (const Indivisible& problem : ProblemsFrom(c.weights, *c.arch, *c.table, RulesFor(c, 0))) {
     // One dimension that fails tends to fail in every projection; the first tells it all.
     if (c.arch->heads % tp != 0 && !problem.expert) break;
     if (!said.insert(problem.id).second) continue;
@@ -180,6 +181,8 @@ std::string LegalNeighbours(const Context& c) {
 }
 
 std::optional<TileMiss> TileMissWith(const Context& context, int64_t tp) {
+  if (tp == context.sizes.tp)
+    return FindTileMiss(context, *WeightsOn(context, RulesFor(context, 0)));
   Context trial = context;
   trial.sizes.tp = tp;
   return FindTileMiss(trial, *WeightsOn(trial, RulesFor(trial, 0)));

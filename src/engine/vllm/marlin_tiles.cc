@@ -48,6 +48,7 @@ std::optional<TileMiss> FindTileMiss(const Context& c, const DeviceWeights& weig
   if (c.resolved.dtype == DType::kF16) return std::nullopt;
   for (const LayerClass& layer : weights.classes) {
     for (const DeviceParam& param : layer.params) {
+      if (param.dtype != DType::kI32) continue;
       const int64_t pack = PackOf(*c.table, param.role);
       if (pack == 0) continue;
       if (const auto miss = Check(param, pack)) return miss;

@@ -161,15 +161,15 @@ std::vector<ExtraBytes> Buffers(const Context& c, const StageRange& stage, int64
     const int64_t element = a.rotary.yarn ? 4 : BitsOf(c.resolved.dtype) / 8;
     const int64_t dim = RotaryTables(a, stage) * a.rotary.dim + a.rotary.other_dim;
     add("rotary_emb.cos_sin_cache", a.rotary.positions * dim * element,
-        fmt::format("{} positions × {} × {} B, shared by the layers",
-                    FormatCount(a.rotary.positions), dim, element),
+        c.Say("{} positions × {} × {} B, shared by the layers", FormatCount(a.rotary.positions),
+              dim, element),
         "public start-up logs count it as weights (v0.10 to v0.31)");
   }
   if (a.indexer.heads > 0) {
     // Made with the model on every stage, for all indexers of it.
     add("indexer.topk_indices_buffer", c.resolved.max_num_batched_tokens * a.indexer.top_k * 4,
-        fmt::format("{} batched tokens × {} chosen keys × int32",
-                    FormatCount(c.resolved.max_num_batched_tokens), a.indexer.top_k),
+        c.Say("{} batched tokens × {} chosen keys × int32",
+              FormatCount(c.resolved.max_num_batched_tokens), a.indexer.top_k),
         "vllm/models/deepseek_v32, deepseek_v4 (d29f7f5c)");
   }
   const int64_t kda = a.CountKind(AttentionKind::kKda, stage.first, stage.count);
@@ -177,11 +177,10 @@ std::vector<ExtraBytes> Buffers(const Context& c, const StageRange& stage, int64
       HasFusedDecode(c.gpu->capability)) {
     const int64_t width = a.kda.width() / c.sizes.tp;
     add("self_attn.decode_conv1d_weight", kda * 3 * width * a.kda.conv_kernel * 4,
-        fmt::format("{} KDA layers: the convolution weights once more, for the fused decode kernel",
-                    kda),
+        c.Say("{} KDA layers: the convolution weights once more, for the fused decode kernel", kda),
         "vllm/models/kimi_k3/nvidia/kda.py (d29f7f5c)");
     add("self_attn.decode_norm_weight", kda * a.kda.head_dim * 4,
-        fmt::format("{} KDA layers × {} × 4 B", kda, a.kda.head_dim),
+        c.Say("{} KDA layers × {} × 4 B", kda, a.kda.head_dim),
         "vllm/models/kimi_k3/nvidia/kda.py (d29f7f5c)");
   }
   // q, k, v and probability scales of each attention layer; Kimi's class keeps a constant one
@@ -193,13 +192,13 @@ std::vector<ExtraBytes> Buffers(const Context& c, const StageRange& stage, int64
   const int64_t scales = IsKimiClass(a) ? 5 : 4;
   attention *= a.attentions_per_layer;
   add("attention scales", attention * scales * 4,
-      fmt::format("{} attention layers × {} × 4 B", attention, scales),
+      c.Say("{} attention layers × {} × 4 B", attention, scales),
       "vllm/model_executor/layers/attention (d29f7f5c)");
   if (c.sizes.ep() > 1) {
     const int64_t layers = LayersWithMoe(a, stage);
     const int64_t experts = PhysicalExperts(c);
     add("experts._expert_map", layers * experts * 4,
-        fmt::format("{} MoE layers × {} experts × int32", layers, experts),
+        c.Say("{} MoE layers × {} experts × int32", layers, experts),
         "vllm/model_executor/layers/fused_moe (d29f7f5c)");
   }
   if (c.resolved.vision_on_device) {
@@ -209,13 +208,13 @@ std::vector<ExtraBytes> Buffers(const Context& c, const StageRange& stage, int64
     constexpr int64_t kRows = 8192;
     const int64_t element = BitsOf(c.resolved.dtype) / 8;
     add("visual.rotary_pos_emb.cos_sin_cache", kRows * a.vision.rotary_dim * element,
-        fmt::format("the tower's own: {} positions × {} × {} B", FormatCount(kRows),
-                    a.vision.rotary_dim, element),
+        c.Say("the tower's own: {} positions × {} × {} B", FormatCount(kRows), a.vision.rotary_dim,
+              element),
         "vllm/model_executor/models/qwen3_vl.py (d29f7f5c)");
     const int64_t tokens = c.resolved.max_num_batched_tokens;
     add("deepstack_input_embeds", a.vision.deepstack_levels * tokens * a.hidden * element,
-        fmt::format("{} levels × {} batched tokens × {} × {} B, kept on every stage",
-                    a.vision.deepstack_levels, FormatCount(tokens), a.hidden, element),
+        c.Say("{} levels × {} batched tokens × {} × {} B, kept on every stage",
+              a.vision.deepstack_levels, FormatCount(tokens), a.hidden, element),
         "vllm/model_executor/models/qwen3_vl.py (d29f7f5c)");
   }
   return out;
@@ -245,10 +244,9 @@ std::vector<ExtraBytes> PostLoad(const Context& c, const StageRange& stage,
     const int64_t heads = a.heads / c.sizes.tp;
     const int64_t bytes = dequantized * a.mla.kv_lora_rank * heads *
                           (a.mla.nope_head_dim + a.mla.v_head_dim) * (BitsOf(c.resolved.dtype) / 8);
-    out.push_back(
-        {"W_UK_T, W_UV", Bytes(bytes),
-         fmt::format("{} MLA layers: kv_b_proj of {} heads dequantized", dequantized, heads),
-         "vllm/model_executor/layers/attention/mla_attention.py (d29f7f5c)"});
+    out.push_back({"W_UK_T, W_UV", Bytes(bytes),
+                   c.Say("{} MLA layers: kv_b_proj of {} heads dequantized", dequantized, heads),
+                   "vllm/model_executor/layers/attention/mla_attention.py (d29f7f5c)"});
   }
   // The loader of LongCat-Flash copies both halves of kv_b_proj, though nothing reads the copies.
   if (a.family == "longcat-flash") {
@@ -257,7 +255,7 @@ std::vector<ExtraBytes> PostLoad(const Context& c, const StageRange& stage,
     const int64_t each = heads * (a.mla.nope_head_dim + a.mla.v_head_dim) * a.mla.kv_lora_rank *
                          (BitsOf(c.resolved.dtype) / 8);
     out.push_back({"w_kc, w_vc", Bytes(copies) * each,
-                   fmt::format("{} attentions: kv_b_proj of {} heads once more", copies, heads),
+                   c.Say("{} attentions: kv_b_proj of {} heads once more", copies, heads),
                    "vllm/model_executor/models/longcat_flash.py (055e47c2)"});
   }
   if (const Bytes padding = TritonMxfp4Padding(c, stage, weights); padding > Bytes()) {
@@ -322,6 +320,11 @@ Bytes AllocatorRounding(const Context& c, const StageRange& stage, const DeviceW
 
 std::shared_ptr<const DeviceWeights> WeightsOn(const Context& c, const ShardingRules& rules) {
   return WeightsFrom(c.weights, *c.arch, *c.table, static_cast<int>(c.resolved.dtype), rules);
+}
+
+std::shared_ptr<const TensorTable> TableFor(const TensorTable& table, DType from, DType to) {
+  if (from == to) return {std::shared_ptr<const TensorTable>(), &table};
+  return std::make_shared<const TensorTable>(WithDType(table, from, to));
 }
 
 TensorTable WithDType(const TensorTable& table, DType from, DType to) {

@@ -53,6 +53,9 @@ Bytes AllocatorRounding(const Context& context, const StageRange& stage,
 // The model's table with the device dtypes that --dtype asks for.
 TensorTable WithDType(const TensorTable& table, DType from, DType to);
 
+// The same, and `table` itself, which has to outlive it, where nothing changes.
+std::shared_ptr<const TensorTable> TableFor(const TensorTable& table, DType from, DType to);
+
 }  // namespace shardplan::vllm
 
 #endif  // SHARDPLAN_ENGINE_VLLM_WEIGHTS_H_

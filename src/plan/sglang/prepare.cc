@@ -300,8 +300,8 @@ Status PrepareSglang(const SglangEnvironment& env, const Deployment& deployment,
   c.args = ArgumentsOf(deployment);
   ChooseDraftTokens(*c.arch, &c.args);
   SHARDPLAN_ASSIGN_OR_RETURN(const DType dtype, ModelDType(deployment, *c.arch));
-  out->table = vllm::WithDType(env.model->table, c.arch->dtype, dtype);
-  c.table = &out->table;
+  out->table = vllm::TableFor(env.model->table, c.arch->dtype, dtype);
+  c.table = out->table.get();
   c.dtype = dtype;
   c.weights = env.weights.get();
   out->sizes = deployment.sizes;

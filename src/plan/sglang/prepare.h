@@ -53,7 +53,7 @@ struct SglangDraft {
 struct SglangPrepared {
   Deployment deployment;
   GpuSpec gpu;
-  TensorTable table;  // with the device dtypes of --dtype, before upcasts
+  std::shared_ptr<const TensorTable> table;  // with the device dtypes of --dtype, before upcasts
   ParallelSizes sizes;
   NodePlacement placement;
   std::vector<StageRange> stages;
