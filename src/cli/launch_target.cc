@@ -85,7 +85,9 @@ Command AddLaunchTarget(CLI::App* group, LaunchTarget target) {
   const auto options = std::make_shared<LaunchOptions>();
   CLI::App* const app = group->add_subcommand(target.name, target.description);
   app->footer(
-      "Without -o, the files are printed and nothing is written.\n"
+      std::string(target.needs_directory
+                      ? ""
+                      : "Without -o, the files are printed and nothing is written.\n") +
       "Exit code: 0 written, 1 does not fit or illegal layout, 2 usage, 3 bad input, 4 I/O.");
   const auto set = std::make_shared<OptionSet>(app);
   AddDeploymentOptions(set.get(), &options->what);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/run_program.h"
+#include "support/checkpoint_builder.h"
 
 namespace shardplan::cli {
 namespace {
@@ -45,6 +46,29 @@ TEST(CheckModelTest, CleanAsATableAndAsADocument) {
   EXPECT_EQ(json["schema_version"], 1);
   EXPECT_EQ(json["clean"], true);
   EXPECT_TRUE(json["findings"].is_array());
+}
+
+// A download that stopped half way, with the index of the whole (missing-coser3).
+TEST(CheckModelTest, HalfOfTheShardsAreMissing) {
+  const TempDir dir;
+  testing_support::CheckpointBuilder model(dir.Path("m"));
+  for (int i = 1; i <= 30; ++i) {
+    const std::string tensor = "model.layers." + std::to_string(i) + ".weight";
+    const std::string shard = testing_support::CheckpointBuilder::ShardName(i, 30);
+    if (i <= 15) {
+      model.Shard(shard, {{tensor}});
+    } else {
+      model.List(tensor, shard);
+    }
+  }
+  model.Index().Config();
+  const Outcome outcome = RunProgram("check model '" + dir.Path("m") + "' --format json");
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json["findings"][0]["id"], "model.shard_missing");
+  EXPECT_EQ(json["findings"][0]["message"],
+            "15 of 30 shards are not there: model-00016-of-00030.safetensors to "
+            "model-00030-of-00030.safetensors");
 }
 
 TEST(CheckModelTest, StagesNeedALayout) {
