@@ -11,7 +11,6 @@
 
 #include "launch/stage_cut.h"
 #include "shardplan/base/file.h"
-#include "shardplan/base/units.h"
 #include "shardplan/launch/shell.h"
 
 namespace shardplan {
@@ -103,11 +102,11 @@ std::string Guide(const LaunchInput& input, const HubSource& hub, const std::str
     out +=
         MarkdownRow({fmt::format("{}", files.node), NumbersText({stages.begin(), stages.end()}),
                      fmt::format("{}", files.shards.size()), fmt::format("{}", others.names.size()),
-                     FormatBytes(files.bytes + others.bytes)});
+                     SizeText(files.bytes + others.bytes)});
   }
-  out += fmt::format("\n{} over all nodes; the checkpoint has {} in {} shards.\n",
-                     FormatBytes(total), FormatBytes(input.model.inventory.file_bytes),
-                     input.model.inventory.shards.size());
+  out +=
+      fmt::format("\n{} over all nodes; the checkpoint has {} in {} shards.\n", SizeText(total),
+                  SizeText(input.model.inventory.file_bytes), input.model.inventory.shards.size());
   if (plan.sizes.pp > 1) {
     out +=
         "A node without all shards needs its stage's index over the model's own, which names them "

@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "shardplan/base/units.h"
+
 namespace shardplan {
 
 std::string StageCut::Name() const {
@@ -51,6 +53,10 @@ std::string LayersText(const std::vector<StageRange>& ranges) {
 
 std::string NumbersText(const std::vector<int64_t>& numbers) {
   return fmt::format("{}", fmt::join(numbers, ", "));
+}
+
+std::string SizeText(Bytes size) {
+  return fmt::format("{} ({})", FormatGiB(size), FormatBytes(size));
 }
 
 std::string MarkdownRow(const std::vector<std::string>& cells) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "shardplan/base/bytes.h"
 #include "shardplan/layout/layout.h"
 #include "shardplan/plan/plan.h"
 
@@ -29,6 +30,9 @@ std::string LayersText(const std::vector<StageRange>& ranges);
 
 // "0, 1"
 std::string NumbersText(const std::vector<int64_t>& numbers);
+
+// "746.386 GiB (801,425,747,240 B)"
+std::string SizeText(Bytes size);
 
 // A table row's cells as Markdown: "| a | b |\n".
 std::string MarkdownRow(const std::vector<std::string>& cells);

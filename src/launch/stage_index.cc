@@ -12,6 +12,7 @@
 #include "checkpoint/index_file.h"
 #include "checkpoint/json_output.h"
 #include "checkpoint/source.h"
+#include "checkpoint/work_list.h"
 #include "launch/stage_cut.h"
 #include "plan/stage_filter.h"
 #include "shardplan/base/file.h"
@@ -26,6 +27,16 @@ std::string Json(const std::string& text) {
   std::string out;
   AppendJsonString(IsUtf8(text) ? text : Printable(text, text.size() * 4), &out);
   return out;
+}
+
+// Memory that runs out is an error like any other, on every thread.
+template <typename F>
+auto Guarded(const std::string& subject, F step) -> decltype(step()) {
+  try {
+    return step();
+  } catch (const std::bad_alloc&) {
+    return Fail(ErrorCode::kIo, Printable(subject), "not enough memory for its index");
+  }
 }
 
 struct IndexSource {
@@ -43,8 +54,15 @@ Result<IndexSource> ReadSource(const Model& model, const OpenOptions& options) {
   out.name = BaseName(source.index_path);
   SHARDPLAN_ASSIGN_OR_RETURN(const PaddedText text, ReadIndexText(out.path, options.max_index));
   out.bytes = Bytes(static_cast<int64_t>(text.view().size()));
-  out.sha256 = Sha256(text.view());
-  SHARDPLAN_ASSIGN_OR_RETURN(out.index, ParseIndex(out.path, text));
+  Result<ParsedIndex> index;
+  RunJobs(options.threads, 2, [&](size_t job) {
+    if (job == 0) {
+      out.sha256 = Sha256(text.view());
+    } else {
+      index = Guarded(out.path, [&] { return ParseIndex(out.path, text); });
+    }
+  });
+  SHARDPLAN_ASSIGN_OR_RETURN(out.index, std::move(index));
   return out;
 }
 
@@ -141,10 +159,10 @@ std::string Guide(const std::vector<StagePart>& parts, const IndexSource& source
   out += MarkdownRow({"directory", "nodes", "layers", "tensors", "files", "bytes"});
   out += MarkdownRow({"---", "---", "---", "---:", "---:", "---:"});
   for (const StagePart& part : parts) {
-    out += MarkdownRow({part.cut.Name(), NumbersText(part.cut.nodes), LayersText(part.ranges),
-                        FormatCount(part.tensors),
-                        FormatCount(static_cast<int64_t>(part.shards.size())),
-                        FormatBytes(part.bytes)});
+    out +=
+        MarkdownRow({part.cut.Name(), NumbersText(part.cut.nodes), LayersText(part.ranges),
+                     FormatCount(part.tensors),
+                     FormatCount(static_cast<int64_t>(part.shards.size())), SizeText(part.bytes)});
   }
   out +=
       "\nEvery stage keeps what is outside the layer stack: embedding, head, norms, towers and "
@@ -246,8 +264,14 @@ Result<Bundle> Make(const LaunchInput& input, const OpenOptions& options) {
                            source.index.shard_names.size());
   Bundle bundle;
   std::vector<StagePart> parts;
-  for (const StageCut& cut : cuts) {
-    SHARDPLAN_ASSIGN_OR_RETURN(StagePart part, MakePart(cut, input, headers, filter, source));
+  std::vector<Result<StagePart>> made(cuts.size());
+  RunJobs(options.threads, cuts.size(), [&](size_t i) {
+    made[i] =
+        Guarded(source.path, [&] { return MakePart(cuts[i], input, headers, filter, source); });
+  });
+  for (Result<StagePart>& result : made) {
+    SHARDPLAN_ASSIGN_OR_RETURN(StagePart part, std::move(result));
+    const StageCut& cut = part.cut;
     bundle.files.push_back({cut.Name() + "/manifest.json", Manifest(part, source), false});
     bundle.files.push_back({cut.Name() + "/" + source.name, std::move(part.index), false});
     parts.push_back(std::move(part));
@@ -259,11 +283,7 @@ Result<Bundle> Make(const LaunchInput& input, const OpenOptions& options) {
 }  // namespace
 
 Result<Bundle> MakeStageIndex(const LaunchInput& input, const OpenOptions& options) {
-  try {
-    return Make(input, options);
-  } catch (const std::bad_alloc&) {
-    return Fail(ErrorCode::kIo, Printable(input.model.source), "not enough memory for its index");
-  }
+  return Guarded(input.model.source, [&] { return Make(input, options); });
 }
 
 }  // namespace shardplan

@@ -31,6 +31,9 @@ TEST(LaunchFilesTest, ListsThatRsyncReads) {
   const std::string script = ReadText(dir.Path("out/node-1.download.sh"));
   EXPECT_NE(script.find("default='a b'\n"), std::string::npos) << script;
   EXPECT_EQ(RunScript("bash -n out/node-1.download.sh", dir.path()).code, 0);
+  const Outcome lint = RunScript(
+      "! command -v shellcheck >/dev/null || shellcheck out/node-1.download.sh", dir.path());
+  EXPECT_EQ(lint.code, 0) << lint.out;
   EXPECT_TRUE(std::filesystem::exists(dir.Path("out/FILES.md")));
   EXPECT_TRUE(std::filesystem::exists(dir.Path("out/plan.json")));
 }

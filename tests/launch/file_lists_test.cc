@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "launch/stage_cut.h"
 #include "launch/stage_world.h"
-#include "shardplan/base/units.h"
 
 namespace shardplan {
 namespace {
@@ -45,7 +45,7 @@ TEST_F(FileListsTest, ShardsOfTheNodeAndWhatStandsBesideThem) {
   }
   EXPECT_THAT(
       TextOf(*bundle, "FILES.md"),
-      HasSubstr("| 1 | 1 | 5 | 3 | " + FormatBytes(Bytes(static_cast<int64_t>(bytes))) + " |\n"));
+      HasSubstr("| 1 | 1 | 5 | 3 | " + SizeText(Bytes(static_cast<int64_t>(bytes))) + " |\n"));
 }
 
 TEST_F(FileListsTest, NamesThatAListOfLinesCannotHold) {

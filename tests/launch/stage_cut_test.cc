@@ -44,6 +44,7 @@ TEST(StageCutTest, LayersAsAPersonReadsThem) {
   EXPECT_EQ(LayersText({{0, 4}, {4, 3}}), "0–6");
   EXPECT_EQ(LayersText({{0, 4}, {7, 3}}), "0–3, 7–9");
   EXPECT_EQ(NumbersText({0, 12}), "0, 12");
+  EXPECT_EQ(SizeText(Bytes(1'610'612'736)), "1.500 GiB (1,610,612,736 B)");
   EXPECT_EQ(MarkdownRow({"a", "b"}), "| a | b |\n");
 }
 
