@@ -10,6 +10,7 @@
 
 #include "checkpoint/cross_check.h"
 #include "checkpoint/index.h"
+#include "checkpoint/index_file.h"
 #include "checkpoint/interner.h"
 #include "checkpoint/padded_text.h"
 #include "checkpoint/shard_file.h"
@@ -23,14 +24,7 @@ namespace {
 
 Result<ParsedIndex> ReadIndex(const std::string& path, Bytes limit) {
   try {
-    SHARDPLAN_ASSIGN_OR_RETURN(const File file, File::Open(path));
-    if (file.size() > limit) {
-      return Fail(ErrorCode::kInvalidInput, Printable(path),
-                  fmt::format("expected an index of at most {}, the file has {}",
-                              FormatBytes(limit), FormatBytes(file.size())));
-    }
-    SHARDPLAN_ASSIGN_OR_RETURN(const PaddedText text, ReadPadded(file, 0, file.size().count()));
-    if (IsLfsPointer(text.view())) return LfsPointerFault(path);
+    SHARDPLAN_ASSIGN_OR_RETURN(const PaddedText text, ReadIndexText(path, limit));
     return ParseIndex(path, text);
   } catch (const std::bad_alloc&) {
     return Fail(ErrorCode::kIo, Printable(path), "not enough memory to read the index");
@@ -132,6 +126,9 @@ void TakeIndexNames(ParsedIndex index, Inventory* inventory) {
     record.pattern = entry.pattern;
     inventory->index_names.push_back(record);
   }
+}
+
+void NoteAbsentHeaders(const ParsedIndex& index, Inventory* inventory) {
   inventory->findings.push_back(
       {"checkpoint.headers_absent", Severity::kNote, Printable(inventory->directory),
        fmt::format("none of the {} shards that the index names is here; sizes come from the config",
@@ -140,6 +137,13 @@ void TakeIndexNames(ParsedIndex index, Inventory* inventory) {
 }
 
 Status ReadInto(const Source& source, const OpenOptions& options, Inventory* inventory) {
+  if (options.index_only && !source.index_path.empty()) {
+    SHARDPLAN_ASSIGN_OR_RETURN(ParsedIndex index, ReadIndex(source.index_path, options.max_index));
+    inventory->has_index = true;
+    inventory->index_total_size = index.total_size;
+    TakeIndexNames(std::move(index), inventory);
+    return {};
+  }
   Files files = ReadAll(source, options);
   ParsedIndex index;
   std::vector<std::string> wanted = source.shards;
@@ -150,6 +154,7 @@ Status ReadInto(const Source& source, const OpenOptions& options, Inventory* inv
     SHARDPLAN_ASSIGN_OR_RETURN(wanted, PresentShards(source, index));
     NoteExtraShards(source, index, inventory);
     if (wanted.empty()) {
+      NoteAbsentHeaders(index, inventory);
       TakeIndexNames(std::move(index), inventory);
       return {};
     }

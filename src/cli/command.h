@@ -41,6 +41,10 @@ Command AddCatalogCommand(CLI::App* parent);
 // check_<name>.cc.
 CLI::App* AddLaunchGroup(CLI::App* parent);
 Command AddLaunchCommands(CLI::App* group);
+Command AddLaunchStageIndex(CLI::App* group);
+Command AddLaunchFiles(CLI::App* group);
+CLI::App* AddCheckGroup(CLI::App* parent);
+Command AddCheckModel(CLI::App* group);
 
 }  // namespace shardplan::cli
 

@@ -51,6 +51,11 @@ void AddSiteOptions(OptionSet* set, LaunchOptions* out) {
 }
 
 Result<Answer> Run(const LaunchTarget& target, const LaunchOptions& options) {
+  const bool to_stdout = options.output.file.empty() || options.output.file == "-";
+  if (target.needs_directory && to_stdout) {
+    return Fail(ErrorCode::kUsage, "-o", "expected a new directory for the files, found none",
+                "they are too long to print");
+  }
   SHARDPLAN_ASSIGN_OR_RETURN(const Context context, LoadContext(options.what, options.output));
   Deployment deployment = options.what.deployment;
   if (!options.site.model_path.empty()) deployment.settings.served_model = options.site.model_path;
@@ -66,7 +71,7 @@ Result<Answer> Run(const LaunchTarget& target, const LaunchOptions& options) {
   SHARDPLAN_ASSIGN_OR_RETURN(Bundle bundle,
                              target.make(LaunchInput{plan, context.model, options.site}));
   bundle.files.push_back({"plan.json", RenderPlanJson(plan), false});
-  if (options.output.file.empty() || options.output.file == "-") {
+  if (to_stdout) {
     return Answer{RenderLaunch(target.name, bundle, options.output.format), code, ""};
   }
   SHARDPLAN_RETURN_IF_ERROR(WriteBundle(bundle, options.output.file));
@@ -80,7 +85,9 @@ Command AddLaunchTarget(CLI::App* group, LaunchTarget target) {
   const auto options = std::make_shared<LaunchOptions>();
   CLI::App* const app = group->add_subcommand(target.name, target.description);
   app->footer(
-      "Without -o, the files are printed and nothing is written.\n"
+      std::string(target.needs_directory
+                      ? ""
+                      : "Without -o, the files are printed and nothing is written.\n") +
       "Exit code: 0 written, 1 does not fit or illegal layout, 2 usage, 3 bad input, 4 I/O.");
   const auto set = std::make_shared<OptionSet>(app);
   AddDeploymentOptions(set.get(), &options->what);

@@ -20,7 +20,8 @@ struct LaunchTarget {
   std::string description;  // first line: what it writes; then examples
   std::function<void(OptionSet*)> add_options;
   std::function<Result<Bundle>(const LaunchInput&)> make;
-  bool needs_fit = true;  // refuses a plan that does not fit, unless --force
+  bool needs_fit = true;         // refuses a plan that does not fit, unless --force
+  bool needs_directory = false;  // -o has to be given: too much to print
 };
 
 // Adds the target to the group. The command plans the deployment, refuses what does not fit (exit

@@ -65,30 +65,6 @@ LayerProfile ProfileOf(const LayerContents& layer, const Architecture& arch) {
   return out;
 }
 
-Result<std::vector<StageRange>> StagesFor(const StageRequest& request, int64_t layers) {
-  if (!request.partition) {
-    const int64_t stages = request.stages.value_or(1);
-    if (stages > layers) {
-      return Fail(ErrorCode::kUsage, fmt::format("--pp {}", stages),
-                  fmt::format("expected at most {} stages, as many as there are layers", layers));
-    }
-    return DefaultPartition(layers, stages);
-  }
-  const std::vector<StageRange> stages = PartitionFrom(*request.partition);
-  const std::string subject = "--pp-partition " + FormatPartition(stages);
-  if (stages.back().end() != layers) {
-    return Fail(
-        ErrorCode::kUsage, subject,
-        fmt::format("expected layers that sum to {}, found {}", layers, stages.back().end()));
-  }
-  if (request.stages && *request.stages != static_cast<int64_t>(stages.size())) {
-    return Fail(
-        ErrorCode::kUsage, subject,
-        fmt::format("expected {} stages as --pp says, found {}", *request.stages, stages.size()));
-  }
-  return stages;
-}
-
 std::vector<StageProfile> ProfileStages(const std::vector<StageRange>& ranges, const Model& model) {
   Bytes first, last, every;
   for (const TensorGroup& group : model.contents.groups) {
@@ -195,6 +171,30 @@ std::vector<Finding> FindingsOf(const Model& model, const Inspection& inspection
 }
 
 }  // namespace
+
+Result<std::vector<StageRange>> StagesFor(const StageRequest& request, int64_t layers) {
+  if (!request.partition) {
+    const int64_t stages = request.stages.value_or(1);
+    if (stages > layers) {
+      return Fail(ErrorCode::kUsage, fmt::format("--pp {}", stages),
+                  fmt::format("expected at most {} stages, as many as there are layers", layers));
+    }
+    return DefaultPartition(layers, stages);
+  }
+  const std::vector<StageRange> stages = PartitionFrom(*request.partition);
+  const std::string subject = "--pp-partition " + FormatPartition(stages);
+  if (stages.back().end() != layers) {
+    return Fail(
+        ErrorCode::kUsage, subject,
+        fmt::format("expected layers that sum to {}, found {}", layers, stages.back().end()));
+  }
+  if (request.stages && *request.stages != static_cast<int64_t>(stages.size())) {
+    return Fail(
+        ErrorCode::kUsage, subject,
+        fmt::format("expected {} stages as --pp says, found {}", *request.stages, stages.size()));
+  }
+  return stages;
+}
 
 bool LayerProfile::IsLike(const LayerProfile& other) const {
   return attention == other.attention && mlp == other.mlp && amount == other.amount;

@@ -166,6 +166,22 @@ TEST(InventoryTest, MissingShards) {
                 "config\n");
 }
 
+TEST(InventoryTest, NamesAloneWhateverIsThere) {
+  const TempDir dir;
+  auto model = TwoShardModel(dir.path());
+  model.File(CheckpointBuilder::ShardName(1, 2), "no safetensors file");
+  std::filesystem::remove(dir.Path(CheckpointBuilder::ShardName(2, 2)));
+  OpenOptions options;
+  options.index_only = true;
+  const auto inventory = OpenCheckpoint(dir.path(), options);
+  ASSERT_TRUE(inventory) << inventory.error().ToString();
+  EXPECT_FALSE(inventory->has_headers);
+  EXPECT_EQ(inventory->index_names.size(), 8u);
+  EXPECT_EQ(FindingsOf(*inventory), "");
+  std::filesystem::remove(dir.Path("model.safetensors.index.json"));
+  EXPECT_FALSE(OpenCheckpoint(dir.path(), options)) << "without an index there are headers alone";
+}
+
 TEST(InventoryTest, ExtraShardsAreLeftOut) {
   const TempDir dir;
   auto model = TwoShardModel(dir.path());

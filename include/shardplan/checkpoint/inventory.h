@@ -80,6 +80,8 @@ struct OpenOptions {
   // Header texts above this are refused: safetensors itself stops at 100 MB.
   Bytes max_header = Bytes(100'000'000);
   Bytes max_index = Bytes(512 * (int64_t{1} << 20));
+  // Where there is an index, its names are all that is read, whatever shards are there.
+  bool index_only = false;
 };
 
 // Reads the checkpoint at `path`: a model directory, a model.safetensors.index.json, a single

@@ -24,6 +24,10 @@ struct StageRequest {
   std::optional<std::vector<int64_t>> partition;  // layers per stage
 };
 
+// The layers of each stage: as the partition says, else the engine's own split. Fails with kUsage
+// where they do not add up to `layers`, or where the two contradict each other.
+Result<std::vector<StageRange>> StagesFor(const StageRequest& request, int64_t layers);
+
 struct DTypeAmount {
   DType dtype = DType::kBF16;
   Amount amount;
