@@ -114,6 +114,15 @@ Result<Severity> ReadSeverity(const Mapping& entry) {
   return entry.Expected("severity", node, "error, warning or note");
 }
 
+// "2026-11-29" or "2026-11".
+bool IsDate(const std::string& text) {
+  bool good = text.size() == 7 || text.size() == 10;
+  for (size_t i = 0; good && i < text.size(); ++i) {
+    good = i == 4 || i == 7 ? text[i] == '-' : text[i] >= '0' && text[i] <= '9';
+  }
+  return good;
+}
+
 Result<KnownIssue> ReadIssue(const Place& place, const YAML::Node& node) {
   static const std::vector<std::string> kKeys = {"id",     "severity", "subject", "message",
                                                  "fix",    "source",   "date",    "when"};
@@ -126,8 +135,11 @@ Result<KnownIssue> ReadIssue(const Place& place, const YAML::Node& node) {
   SHARDPLAN_ASSIGN_OR_RETURN(issue.message, entry.Text("message"));
   SHARDPLAN_ASSIGN_OR_RETURN(issue.fix, entry.Text("fix"));
   SHARDPLAN_ASSIGN_OR_RETURN(issue.source, entry.Text("source"));
-  SHARDPLAN_RETURN_IF_ERROR(entry.DatedSource());  // the date's form
   SHARDPLAN_ASSIGN_OR_RETURN(issue.date, entry.Text("date"));
+  if (!IsDate(issue.date)) {
+    SHARDPLAN_ASSIGN_OR_RETURN(const YAML::Node date, entry.Get("date"));
+    return entry.Expected("date", date, "a day or month such as 2026-11-29 or 2026-11");
+  }
   SHARDPLAN_RETURN_IF_ERROR(ReadWhen(entry, &issue));
   return issue;
 }
