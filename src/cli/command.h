@@ -41,6 +41,8 @@ Command AddCatalogCommand(CLI::App* parent);
 // check_<name>.cc.
 CLI::App* AddLaunchGroup(CLI::App* parent);
 Command AddLaunchCommands(CLI::App* group);
+CLI::App* AddCheckGroup(CLI::App* parent);
+Command AddCheckModel(CLI::App* group);
 
 }  // namespace shardplan::cli
 

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "report/document.h"
+#include "report/findings_document.h"
 #include "shardplan/report/inspection.h"
 
 namespace shardplan {
@@ -83,18 +84,6 @@ Document LargestDocument(const Inspection& inspection) {
   return out;
 }
 
-Document FindingsDocument(const Inspection& inspection) {
-  Document out = Document::array();
-  for (const Finding& finding : inspection.findings) {
-    out.push_back({{"id", finding.id},
-                   {"severity", ToString(finding.severity)},
-                   {"subject", finding.subject},
-                   {"message", finding.message},
-                   {"fix", finding.fix}});
-  }
-  return out;
-}
-
 Document OrNull(const std::optional<Bytes>& bytes) {
   return bytes ? Document(bytes->count()) : Document(nullptr);
 }
@@ -122,7 +111,7 @@ Document ToDocument(const Inspection& i) {
           {"stages", StagesDocument(i)},
           {"largest", LargestDocument(i)},
           {"shards", ShardsDocument(i)},
-          {"findings", FindingsDocument(i)}};
+          {"findings", FindingsDocument(i.findings)}};
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "report/findings_document.h"
 #include "report/plan_document.h"
 
 namespace shardplan {
@@ -28,18 +29,6 @@ Document LimitingDocument(const Plan& plan) {
   return {{"rank", plan.limiting->rank},
           {"account", ToString(plan.limiting->account)},
           {"short_bytes", plan.limiting->short_by.count()}};
-}
-
-Document FindingsDocument(const Plan& plan) {
-  Document out = Document::array();
-  for (const Finding& finding : plan.findings) {
-    out.push_back({{"id", finding.id},
-                   {"severity", ToString(finding.severity)},
-                   {"subject", finding.subject},
-                   {"message", finding.message},
-                   {"fix", finding.fix}});
-  }
-  return out;
 }
 
 Document ModelDocument(const Plan& plan) {
@@ -236,7 +225,7 @@ Document PlanDocument(const Plan& plan) {
           {"verdict_low", ToString(plan.verdict_low)},
           {"verdict_high", ToString(plan.verdict_high)},
           {"limiting", LimitingDocument(plan)},
-          {"findings", FindingsDocument(plan)},
+          {"findings", FindingsDocument(plan.findings)},
           {"model", ModelDocument(plan)},
           {"engine", EngineDocument(plan)},
           {"layout", LayoutDocument(plan)},

@@ -21,9 +21,9 @@ using testing::IsEmpty;
 // don't know each other.
 const std::map<std::string, int>& Layers() {
   static const std::map<std::string, int> layers = {
-      {"base", 0},   {"hardware", 1}, {"checkpoint", 1}, {"model", 2},
-      {"layout", 3}, {"sharding", 4}, {"ledger", 5},     {"engine", 6},
-      {"plan", 7},   {"launch", 8},   {"report", 9},     {"cli", 10}};
+      {"base", 0},      {"hardware", 1}, {"checkpoint", 1}, {"model", 2}, {"layout", 3},
+      {"sharding", 4},  {"ledger", 5},   {"engine", 6},     {"plan", 7},  {"launch", 8},
+      {"preflight", 8}, {"report", 9},   {"cli", 10}};
   return layers;
 }
 

@@ -1,0 +1,13 @@
+// shardplan check: is what is there what the deployment needs?
+#include "cli/command.h"
+
+namespace shardplan::cli {
+
+CLI::App* AddCheckGroup(CLI::App* parent) {
+  return parent->add_subcommand("check",
+                                "Check what a deployment starts from: a model directory\n\n"
+                                "Examples:\n"
+                                "  shardplan check model /models/Kimi-K3");
+}
+
+}  // namespace shardplan::cli
