@@ -62,6 +62,7 @@ int RunApp(int argc, const char* const* argv) {
   commands.push_back(AddLaunchCommands(groups.back()));
   groups.push_back(AddCheckGroup(&app));
   commands.push_back(AddCheckModel(groups.back()));
+  commands.push_back(AddCheckCommand(groups.back()));
   commands.push_back(AddCatalogCommand(&app));
   for (CLI::App* group : groups) {
     group->allow_extras();

@@ -43,6 +43,7 @@ CLI::App* AddLaunchGroup(CLI::App* parent);
 Command AddLaunchCommands(CLI::App* group);
 CLI::App* AddCheckGroup(CLI::App* parent);
 Command AddCheckModel(CLI::App* group);
+Command AddCheckCommand(CLI::App* group);
 
 }  // namespace shardplan::cli
 

@@ -18,8 +18,8 @@ double AsNumber(bool value) { return value ? 1 : 0; }
 // 570.195 of "570.195.03"; nothing for what is no version.
 std::optional<double> LeadingNumber(const std::string& text) {
   double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value,
-                                            std::chars_format::fixed);
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
   if (error != std::errc()) return std::nullopt;
   return value;
 }
@@ -182,9 +182,8 @@ Result<std::shared_ptr<const std::vector<KnownIssue>>> IssuesFor(const ConfigSto
                                                                  const Deployment& deployment,
                                                                  const std::string& version) {
   SHARDPLAN_ASSIGN_OR_RETURN(std::vector<KnownIssue> all, LoadKnownIssues(store));
-  return std::make_shared<const std::vector<KnownIssue>>(
-      IssuesOf(std::move(all), deployment.engine, version,
-               FactsOfPlace(&arch, &gpu, deployment, version)));
+  return std::make_shared<const std::vector<KnownIssue>>(IssuesOf(
+      std::move(all), deployment.engine, version, FactsOfPlace(&arch, &gpu, deployment, version)));
 }
 
 }  // namespace shardplan

@@ -30,8 +30,8 @@ bool IsOneOf(const std::string& name, const std::vector<std::string>& names) {
 Status ReadRange(const Mapping& when, const std::string& fact, const YAML::Node& node,
                  IssueCondition* out) {
   if (node.IsMap()) {
-    SHARDPLAN_ASSIGN_OR_RETURN(
-        const Mapping range, Mapping::Read(when.place(), node, when.Name(fact), {"min", "max"}));
+    SHARDPLAN_ASSIGN_OR_RETURN(const Mapping range,
+                               Mapping::Read(when.place(), node, when.Name(fact), {"min", "max"}));
     out->least = 0;
     out->most = std::numeric_limits<double>::infinity();
     if (!range.Has("min") && !range.Has("max")) return when.Expected(fact, node, "min or max");
@@ -82,8 +82,7 @@ Status ReadWhen(const Mapping& entry, KnownIssue* issue) {
     keys.insert(keys.end(), facts->begin(), facts->end());
   }
   SHARDPLAN_ASSIGN_OR_RETURN(const YAML::Node node, entry.Get("when"));
-  SHARDPLAN_ASSIGN_OR_RETURN(const Mapping when,
-                             Mapping::Read(entry.place(), node, "when", keys));
+  SHARDPLAN_ASSIGN_OR_RETURN(const Mapping when, Mapping::Read(entry.place(), node, "when", keys));
   SHARDPLAN_ASSIGN_OR_RETURN(issue->engine, when.Text("engine"));
   if (issue->engine != "vllm" && issue->engine != "sglang") {
     SHARDPLAN_ASSIGN_OR_RETURN(const YAML::Node name, when.Get("engine"));
@@ -124,8 +123,8 @@ bool IsDate(const std::string& text) {
 }
 
 Result<KnownIssue> ReadIssue(const Place& place, const YAML::Node& node) {
-  static const std::vector<std::string> kKeys = {"id",     "severity", "subject", "message",
-                                                 "fix",    "source",   "date",    "when"};
+  static const std::vector<std::string> kKeys = {"id",  "severity", "subject", "message",
+                                                 "fix", "source",   "date",    "when"};
   SHARDPLAN_ASSIGN_OR_RETURN(const Mapping entry, Mapping::Read(place, node, "", kKeys));
   KnownIssue issue;
   SHARDPLAN_ASSIGN_OR_RETURN(const YAML::Node id, entry.Get("id"));
@@ -182,8 +181,8 @@ IssueMatch MatchCondition(const IssueCondition& condition, const IssueFacts& fac
 
 const std::vector<std::string>& IssueTextFacts() {
   static const std::vector<std::string> names = {
-      "architecture",    "family",      "quantization",      "vendor",      "gpu",
-      "kv_cache_dtype",  "moe_backend", "attention_backend", "load_format", "all2all_backend",
+      "architecture",     "family",      "quantization",      "vendor",        "gpu",
+      "kv_cache_dtype",   "moe_backend", "attention_backend", "load_format",   "all2all_backend",
       "mamba_cache_mode", "speculation", "offload",           "offload_params"};
   return names;
 }

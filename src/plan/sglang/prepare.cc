@@ -257,8 +257,8 @@ Result<SglangEnvironment> MakeSglangEnvironment(const Model& model, const Catalo
   CheckModelVersion(env, &env.findings);
   SHARDPLAN_ASSIGN_OR_RETURN(FlagTable table, FlagTable::Load(store, "sglang"));
   env.flags = std::make_shared<const FlagTable>(std::move(table));
-  SHARDPLAN_ASSIGN_OR_RETURN(env.issues, IssuesFor(store, model.arch, env.gpu, deployment,
-                                                   VersionOf(env, deployment)));
+  SHARDPLAN_ASSIGN_OR_RETURN(
+      env.issues, IssuesFor(store, model.arch, env.gpu, deployment, VersionOf(env, deployment)));
   const EngineSettings& settings = deployment.settings;
   if (!settings.command_flags.empty() || !settings.env.empty()) {
     for (Finding& finding :
