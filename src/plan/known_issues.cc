@@ -177,6 +177,11 @@ IssueMatch MatchCondition(const IssueCondition& condition, const IssueFacts& fac
   return holds ? IssueMatch::kYes : IssueMatch::kNo;
 }
 
+// After the last version that it was seen in.
+bool IsLater(const KnownIssue& issue, std::string_view version) {
+  return !issue.seen.empty() && IsOlder(issue.seen, version);
+}
+
 }  // namespace
 
 const std::vector<std::string>& IssueTextFacts() {
@@ -259,13 +264,14 @@ std::vector<KnownIssue> IssuesOf(std::vector<KnownIssue> issues, std::string_vie
     if (issue.engine != engine) return true;
     if (!issue.since.empty() && IsOlder(version, issue.since)) return true;
     if (!issue.fixed.empty() && !IsOlder(version, issue.fixed)) return true;
+    if (IsLater(issue, version) && issue.severity != Severity::kError) return true;
     return MatchIssue(issue, facts) == IssueMatch::kNo;
   });
   return issues;
 }
 
 Finding FindingOf(const KnownIssue& issue, std::string_view version) {
-  const bool later = !issue.seen.empty() && IsOlder(issue.seen, version);
+  const bool later = IsLater(issue, version);
   std::string message = issue.message;
   if (later) {
     message += fmt::format("; last seen in {}, which a later version may have mended", issue.seen);

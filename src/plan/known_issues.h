@@ -37,7 +37,7 @@ IssueMatch MatchIssue(const KnownIssue& issue, const IssueFacts& facts);
 std::vector<std::string> OpenFacts(const KnownIssue& issue, const IssueFacts& facts);
 
 // Those of one engine's version that `facts` does not rule out: the ones to look at again when more
-// is known.
+// is known. After the last version that it was seen in, only an error is still worth a word.
 std::vector<KnownIssue> IssuesOf(std::vector<KnownIssue> issues, std::string_view engine,
                                  std::string_view version, const IssueFacts& facts);
 

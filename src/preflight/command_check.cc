@@ -70,7 +70,7 @@ class Checker {
   }
 
   void Versions() {
-    static const Architecture kNone;
+    static const Architecture kNone{};
     for (Finding& finding :
          CheckCommand(*c_.table, c_.version, c_.arch != nullptr ? *c_.arch : kNone, d_.settings)) {
       if (!IsOfVersion(finding)) continue;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <string_view>
 
 #include "report/document.h"
@@ -64,6 +65,13 @@ std::string DescribeNuma(const NodeSpec& node) {
   return text;
 }
 
+// Whole numbers as such; null for no bound.
+Document BoundDocument(double bound) {
+  if (std::isinf(bound)) return nullptr;
+  if (bound == std::floor(bound)) return static_cast<int64_t>(bound);
+  return bound;
+}
+
 Document IssueDocument(const KnownIssue& issue) {
   Document when = Document::object();
   for (const IssueCondition& condition : issue.when) {
@@ -71,9 +79,8 @@ Document IssueDocument(const KnownIssue& issue) {
       when[condition.fact] = condition.words;
       continue;
     }
-    Document range = {{"min", condition.least}, {"max", condition.most}};
-    if (std::isinf(condition.most)) range["max"] = nullptr;
-    when[condition.fact] = std::move(range);
+    when[condition.fact] = {{"min", BoundDocument(condition.least)},
+                            {"max", BoundDocument(condition.most)}};
   }
   const auto version = [](const std::string& text) -> Document {
     return text.empty() ? Document(nullptr) : Document(text);

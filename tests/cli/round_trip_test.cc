@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -74,11 +75,30 @@ TEST_F(ExampleTest, EveryScriptsCommandIsReadBack) {
     ++scripts;
     SCOPED_TRACE(entry.path().string());
     const std::string directory = entry.path().parent_path().string();
-    // Scripts change to their folder themselves.
-    RoundTrip("SHARDPLAN=shardplan; export -f shardplan; . " + ShellQuote(entry.path().string()),
-              directory);
+    RoundTrip(
+        "SHARDPLAN=" + ShellQuote(SHARDPLAN_BINARY) + " sh " + ShellQuote(entry.path().string()),
+        directory);
   }
   EXPECT_GE(scripts, 8);
+}
+
+// Those of README.md that plan an example.
+TEST_F(ExampleTest, TheReadmesCommandsAreReadBack) {
+  const std::string root = std::string(SHARDPLAN_EXAMPLES) + "/..";
+  std::istringstream lines(ReadText(root + "/README.md"));
+  int commands = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("$ shardplan plan examples/")) continue;
+    std::string command = line.substr(2);
+    while (command.ends_with('\\') && std::getline(lines, line)) {
+      command.back() = ' ';
+      command += line;
+    }
+    ++commands;
+    SCOPED_TRACE(command);
+    RoundTrip(command, root);
+  }
+  EXPECT_GE(commands, 3);
 }
 
 // Card of a cookbook's row.

@@ -129,6 +129,11 @@ TEST(KnownIssuesTest, VersionsBeginAndEnd) {
   finding = FindingOf(issue, "0.23.0");
   EXPECT_EQ(finding.severity, Severity::kWarning);
   EXPECT_THAT(finding.message, HasSubstr("; last seen in 0.22.0, which a later version"));
+  // A warning is not worth a word then.
+  KnownIssue warning = issue;
+  warning.severity = Severity::kWarning;
+  EXPECT_EQ(IssuesOf({warning}, "vllm", "0.22.0", IssueFacts()).size(), 1U);
+  EXPECT_EQ(IssuesOf({warning}, "vllm", "0.23.0", IssueFacts()).size(), 0U);
 }
 
 // The plan tells them, and an error makes a layout one that does not start.

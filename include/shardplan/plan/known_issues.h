@@ -35,7 +35,7 @@ struct KnownIssue {
   std::string engine;  // "vllm" or "sglang"
   std::string since;   // first version that has it; empty: all before
   std::string fixed;   // first version that does not have it any more; empty: none is known
-  std::string seen;    // last version that it was seen in; empty: it does not hang on the version
+  std::string seen;    // last version that it was seen in; empty: it is open, whatever the version
   std::vector<IssueCondition> when;
 };
 
