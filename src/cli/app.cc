@@ -64,6 +64,7 @@ int RunApp(int argc, const char* const* argv) {
   commands.push_back(AddLaunchFiles(groups.back()));
   groups.push_back(AddCheckGroup(&app));
   commands.push_back(AddCheckModel(groups.back()));
+  commands.push_back(AddCheckCommand(groups.back()));
   commands.push_back(AddCatalogCommand(&app));
   for (CLI::App* group : groups) {
     group->allow_extras();

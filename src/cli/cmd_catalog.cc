@@ -11,6 +11,7 @@
 #include "shardplan/base/file.h"
 #include "shardplan/base/suggest.h"
 #include "shardplan/hardware/cluster.h"
+#include "shardplan/plan/known_issues.h"
 #include "shardplan/report/catalog.h"
 
 namespace shardplan::cli {
@@ -52,7 +53,7 @@ Result<std::vector<EngineListing>> ListEngines(const ConfigStore& store) {
 }
 
 Result<std::string> List(const CatalogOptions& options) {
-  static const std::vector<std::string> kinds = {"gpus", "nodes", "engines", "families"};
+  static const std::vector<std::string> kinds = {"gpus", "nodes", "engines", "families", "issues"};
   const std::string& kind = options.kind;
   if (kind.empty()) {
     return Fail(ErrorCode::kUsage, "KIND", "expected what to list, found none",
@@ -61,6 +62,10 @@ Result<std::string> List(const CatalogOptions& options) {
   SHARDPLAN_ASSIGN_OR_RETURN(const ConfigStore store, LoadStore(options.output));
   const Format format = options.output.format;
   if (kind == "families") return RenderFamilies(Families(), format);
+  if (kind == "issues") {
+    SHARDPLAN_ASSIGN_OR_RETURN(const std::vector<KnownIssue> issues, LoadKnownIssues(store));
+    return RenderIssues(issues, format);
+  }
   if (kind == "engines") {
     SHARDPLAN_ASSIGN_OR_RETURN(const std::vector<EngineListing> engines, ListEngines(store));
     return RenderEngines(engines, format);
@@ -85,13 +90,13 @@ Result<Answer> Run(const CatalogOptions& options) {
 Command AddCatalogCommand(CLI::App* parent) {
   const auto options = std::make_shared<CatalogOptions>();
   CLI::App* const app = parent->add_subcommand("catalog",
-                                               "List the cards, servers, engine versions and model "
-                                               "families that are known\n\n"
+                                               "List the cards, servers, engine versions, model "
+                                               "families and issues that are known\n\n"
                                                "Examples:\n"
                                                "  shardplan catalog gpus\n"
                                                "  shardplan catalog families --format json");
   const auto set = std::make_shared<OptionSet>(app);
-  set->Positional("KIND", "gpus, nodes, engines or families", &options->kind);
+  set->Positional("KIND", "gpus, nodes, engines, families or issues", &options->kind);
   AddOutputOptions(set.get(), &options->output);
   return {app, set, [options] { return Run(*options); }};
 }

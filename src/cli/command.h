@@ -45,6 +45,7 @@ Command AddLaunchStageIndex(CLI::App* group);
 Command AddLaunchFiles(CLI::App* group);
 CLI::App* AddCheckGroup(CLI::App* parent);
 Command AddCheckModel(CLI::App* group);
+Command AddCheckCommand(CLI::App* group);
 
 }  // namespace shardplan::cli
 

@@ -146,6 +146,8 @@ void AddWhere(OptionSet* o, Deployment* d) {
            [d](int64_t n) { d->gpus_per_node = n; });
   o->Value("--gpu-memory-in-use", "SIZE", "Taken by others on every card, such as 2GiB",
            ReadBytes([d](Bytes bytes) { d->gpu_memory_in_use = bytes; }));
+  o->Text("--driver", "VERSION", "NVIDIA driver of the nodes, for known issues: 570.195.03",
+          [d](std::string text) { d->driver = std::move(text); });
   o->Value("--gpu-memory-total", "SIZE", "What CUDA sees of a card, where yours differs",
            ReadBytes([d](Bytes bytes) { d->gpu_memory_total = bytes; }));
 }

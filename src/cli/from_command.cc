@@ -50,6 +50,16 @@ tl::unexpected<Error> NotKnown(const std::string& subject) {
   return Refuse(subject, "hangs on a shell variable", "write its value");
 }
 
+// "12.9" of the tag "v0.31.0-cu129"; empty where it names none.
+std::string CudaOf(const std::string& tag) {
+  const size_t at = tag.find("-cu");
+  if (at == std::string::npos) return "";
+  const std::string digits = tag.substr(at + 3, tag.find('-', at + 1) - at - 3);
+  const bool number =
+      digits.size() == 3 && digits.find_first_not_of("0123456789") == std::string::npos;
+  return number ? digits.substr(0, 2) + "." + digits.substr(2) : "";
+}
+
 // "0.5.17" of the tag "v0.5.17-cu130".
 std::string VersionOf(const std::string& tag) {
   const size_t begin = tag.starts_with('v') ? 1 : 0;
@@ -58,8 +68,10 @@ std::string VersionOf(const std::string& tag) {
 
 class Applier {
  public:
-  Applier(const FlagTable& table, const OptionSet& given, DeploymentOptions* what)
-      : table_(table), given_(given), what_(*what), readers_(what) {}
+  // With `problems` they are collected there, and what they are about is left out.
+  Applier(const FlagTable& table, const OptionSet& given, DeploymentOptions* what,
+          std::vector<CommandProblem>* problems)
+      : table_(table), given_(given), what_(*what), problems_(problems), readers_(what) {}
 
   Status Environment(const ServeCommand& command) {
     for (const auto& [name, word] : command.env) {
@@ -67,10 +79,13 @@ class Applier {
       const FlagEffect effect = table_.EffectOfVariable(name);
       const bool own = name.starts_with(table_.dialect().variables);
       const bool matters = effect == FlagEffect::kSetting || (own && effect == FlagEffect::kMemory);
-      if (word.expands && matters) return NotKnown(name + "=" + word.text);
-      if (word.expands) continue;
       const std::string text = name + "=" + word.text;
-      SHARDPLAN_RETURN_IF_ERROR(Renamed(ParseVariable(text, &what_.deployment), Printable(text)));
+      if (word.expands) {
+        if (matters) SHARDPLAN_RETURN_IF_ERROR(Noted(NotKnown(text), kShellVariable));
+        continue;
+      }
+      SHARDPLAN_RETURN_IF_ERROR(
+          Noted(Renamed(ParseVariable(text, &what_.deployment), Printable(text)), kValue));
     }
     return {};
   }
@@ -84,7 +99,7 @@ class Applier {
       }
       SHARDPLAN_RETURN_IF_ERROR(Flag(flag));
     }
-    return Nodes(command);
+    return Noted(Nodes(command), kValue);
   }
 
   // The engine that the command starts, and the version of its image: the line's are the same, or
@@ -96,11 +111,13 @@ class Applier {
       d.engine = engine.engine;
       d.engine_version.clear();
     } else if (d.engine != engine.engine) {
+      // Never collected: the rest would be read as another engine's.
       return Fail(ErrorCode::kUsage, "--engine " + Printable(d.engine),
                   fmt::format("the command of {} starts {}", kOption, engine.name),
                   fmt::format("leave --engine out, or write --engine {}", engine.engine));
     }
     if (command.image_tag.empty()) return {};
+    if (d.cuda.empty()) d.cuda = CudaOf(command.image_tag);
     const std::string image = command.image + ":" + command.image_tag;
     const std::optional<EngineVersion> version = ParseVersion(command.image_tag);
     if (!version) {
@@ -126,7 +143,8 @@ class Applier {
       const OptionSet::Known* const given = given_.Find(name);
       const OptionSet::Known* const reader = readers_.set().Find(name);
       if (given == nullptr || !given->given() || reader == nullptr) continue;
-      SHARDPLAN_RETURN_IF_ERROR(Read(*reader, given->option->results(), std::string("--") + name));
+      SHARDPLAN_RETURN_IF_ERROR(
+          Noted(Read(*reader, given->option->results(), std::string("--") + name), kValue));
     }
     return {};
   }
@@ -141,6 +159,7 @@ class Applier {
       what_.model = model->text;
       return {};
     }
+    if (problems_ != nullptr) return {};
     return Fail(ErrorCode::kUsage, "MODEL",
                 fmt::format("the command serves {}, which is no path here", Printable(model->text)),
                 "give the checkpoint or its config.json before the options: shardplan plan MODEL "
@@ -148,7 +167,17 @@ class Applier {
   }
 
  private:
+  static constexpr const char* kValue = "command.value";
+  static constexpr const char* kShellVariable = "command.shell_variable";
+
   EngineSettings& settings() { return what_.deployment.settings; }
+
+  // Where problems are collected, one of them ends nothing.
+  Status Noted(Status status, const char* id) {
+    if (status || problems_ == nullptr) return status;
+    problems_->push_back({id, std::move(status).error()});
+    return {};
+  }
 
   // The option of ours that reads a flag.
   const OptionSet::Known* OptionOf(const FlagRow& row) const {
@@ -205,12 +234,14 @@ class Applier {
         {row.name, rest, option != nullptr || (fields && rest.empty())});
     if (option != nullptr) {
       if (IsGiven(option->names.front())) return {};
-      if (flag.expands) return NotKnown(row.name + " " + flag.ValueText());
-      if (option->is_flag()) return ReadSwitch(*option, flag.on, row.name);
-      return Read(*option, flag.values, row.name);
+      if (flag.expands) {
+        return Noted(NotKnown(row.name + " " + flag.ValueText()), kShellVariable);
+      }
+      if (option->is_flag()) return Noted(ReadSwitch(*option, flag.on, row.name), kValue);
+      return Noted(Read(*option, flag.values, row.name), kValue);
     }
     if (flag.expands && row.effect == FlagEffect::kMemory) {
-      return NotKnown(row.name + " " + flag.ValueText());
+      return Noted(NotKnown(row.name + " " + flag.ValueText()), kShellVariable);
     }
     if (fields) return Fields(flag);
     if (!flag.expands && row.effect != FlagEffect::kPlace && row.effect != FlagEffect::kSecret) {
@@ -249,7 +280,7 @@ class Applier {
       }
       all_carried = false;
       if (IsGiven(option->names.front())) continue;
-      SHARDPLAN_RETURN_IF_ERROR(Read(*option, field.values, name));
+      SHARDPLAN_RETURN_IF_ERROR(Noted(Read(*option, field.values, name), kValue));
     }
     Carry(all_carried ? flag.Words() : words);
     return {};
@@ -292,18 +323,20 @@ class Applier {
   const FlagTable& table_;
   const OptionSet& given_;
   DeploymentOptions& what_;
+  std::vector<CommandProblem>* const problems_;  // null: the first one ends it
   const DeploymentReaders readers_;
 };
 
 // With what the file of --config holds, below the command's own flags.
 Result<ParsedCommand> Parse(const FlagTable& table, const ServeCommand& serve,
-                            const std::string& version) {
+                            const std::string& version, std::vector<CommandProblem>* problems) {
   std::vector<CommandWord> words;
   for (const ShellWord& word : serve.words) words.push_back({word.text, word.expands});
   if (serve.model_first && !words.empty() && !words[0].text.starts_with('-')) {
     words.insert(words.begin(), {std::string(table.dialect().model_flag)});
   }
-  SHARDPLAN_ASSIGN_OR_RETURN(ParsedCommand command, ParseArguments(table, words, version));
+  SHARDPLAN_ASSIGN_OR_RETURN(ParsedCommand command,
+                             ParseArguments(table, words, version, problems));
   if (!command.config) return command;
   const std::string path = command.config->text;
   if (command.config->expands) return NotKnown("--config " + path);
@@ -316,7 +349,7 @@ Result<ParsedCommand> Parse(const FlagTable& table, const ServeCommand& serve,
   }
   std::vector<CommandWord> of_file;
   for (std::string& line : *lines) of_file.push_back({std::move(line)});
-  SHARDPLAN_ASSIGN_OR_RETURN(ParsedCommand base, ParseArguments(table, of_file, version));
+  SHARDPLAN_ASSIGN_OR_RETURN(ParsedCommand base, ParseArguments(table, of_file, version, problems));
   return Overridden(std::move(base), std::move(command));
 }
 
@@ -330,16 +363,27 @@ Result<ConfigStore> StoreOf(const OptionSet& given) {
 
 Status ApplyCommand(const std::string& text, const ConfigStore& store, const OptionSet& given,
                     DeploymentOptions* what) {
+  SHARDPLAN_RETURN_IF_ERROR(ReadCommand(text, store, given, nullptr, what));
+  return {};
+}
+
+Result<CommandReading> ReadCommand(const std::string& text, const ConfigStore& store,
+                                   const OptionSet& given, std::vector<CommandProblem>* problems,
+                                   DeploymentOptions* what) {
   SHARDPLAN_ASSIGN_OR_RETURN(const ServeCommand serve, Of(FindServeCommand(text)));
-  SHARDPLAN_ASSIGN_OR_RETURN(const FlagTable table, FlagTable::Load(store, serve.engine));
-  Applier applier(table, given, what);
+  CommandReading reading;
+  SHARDPLAN_ASSIGN_OR_RETURN(reading.table, FlagTable::Load(store, serve.engine));
+  Applier applier(reading.table, given, what, problems);
   SHARDPLAN_RETURN_IF_ERROR(applier.Engine(serve));
-  SHARDPLAN_ASSIGN_OR_RETURN(const ParsedCommand command,
-                             Of(Parse(table, serve, what->deployment.engine_version)));
+  SHARDPLAN_ASSIGN_OR_RETURN(
+      ParsedCommand command,
+      Of(Parse(reading.table, serve, what->deployment.engine_version, problems)));
   SHARDPLAN_RETURN_IF_ERROR(applier.Environment(serve));
   SHARDPLAN_RETURN_IF_ERROR(applier.Flags(command));
   SHARDPLAN_RETURN_IF_ERROR(applier.LineAgain());
-  return applier.Model(command);
+  SHARDPLAN_RETURN_IF_ERROR(applier.Model(command));
+  reading.repeated = std::move(command.repeated);
+  return reading;
 }
 
 void AddFromCommand(OptionSet* options, DeploymentOptions* out) {

@@ -3,9 +3,12 @@
 #define SHARDPLAN_CLI_FROM_COMMAND_H_
 
 #include <string>
+#include <vector>
 
 #include "cli/deployment_options.h"
 #include "cli/option_set.h"
+#include "engine/command.h"
+#include "engine/flag_table.h"
 #include "shardplan/base/config_store.h"
 
 namespace shardplan::cli {
@@ -25,6 +28,20 @@ void AddFromCommand(OptionSet* options, DeploymentOptions* out);
 // where the file of --config is not readable.
 Status ApplyCommand(const std::string& text, const ConfigStore& store, const OptionSet& given,
                     DeploymentOptions* what);
+
+// What is worth knowing of a command beside the deployment.
+struct CommandReading {
+  FlagTable table;                    // of the engine that it starts
+  std::vector<std::string> repeated;  // flags that stand in it twice, with other values
+};
+
+// The same, telling everything at once: what is wrong goes to `problems` and is left out, and a
+// MODEL that is no path stays open. Fails where there is no command to read: text that no shell
+// takes, no engine's program, another engine than --engine names, a --config that is not readable.
+// Null: as ApplyCommand.
+Result<CommandReading> ReadCommand(const std::string& text, const ConfigStore& store,
+                                   const OptionSet& given, std::vector<CommandProblem>* problems,
+                                   DeploymentOptions* what);
 
 }  // namespace shardplan::cli
 

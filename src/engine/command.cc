@@ -33,28 +33,31 @@ void Normalize(std::string* name) {
 
 class Parser {
  public:
-  Parser(const FlagTable& table, const std::vector<CommandWord>& words, std::string_view version)
-      : table_(table), words_(words), version_(version) {}
+  Parser(const FlagTable& table, const std::vector<CommandWord>& words, std::string_view version,
+         std::vector<CommandProblem>* problems)
+      : table_(table), words_(words), version_(version), problems_(problems) {}
 
   Result<ParsedCommand> Run() {
     bool only_words = false;
     while (at_ < words_.size()) {
       const CommandWord& word = words_[at_++];
+      problem_ = "command.value";
       if (!only_words && word.text == "--") {
         only_words = true;
       } else if (only_words || !IsFlag(word.text)) {
-        SHARDPLAN_RETURN_IF_ERROR(Word(word));
+        SHARDPLAN_RETURN_IF_ERROR(Noted(Word(word)));
       } else {
-        SHARDPLAN_RETURN_IF_ERROR(Flag(word));
+        SHARDPLAN_RETURN_IF_ERROR(Noted(Flag(word)));
       }
     }
+    problem_ = "command.value";
     // Objects that were given by fields are appended (vLLM): they replace one given whole.
     for (auto& [row, object] : objects_) {
       ParsedFlag flag;
       flag.row = row;
       flag.values = {object.json.Text()};
       flag.expands = object.expands;
-      SHARDPLAN_RETURN_IF_ERROR(Keep(std::move(flag)));
+      SHARDPLAN_RETURN_IF_ERROR(Noted(Keep(std::move(flag))));
     }
     return std::move(command_);
   }
@@ -65,12 +68,34 @@ class Parser {
     bool expands = false;
   };
 
+  // Where problems are collected, one of them ends nothing.
+  Status Noted(Status status) {
+    if (status || problems_ == nullptr) return status;
+    problems_->push_back({problem_, std::move(status).error()});
+    return {};
+  }
+
+  // The values of a flag that could not be looked up: what `row` takes, or all up to the next flag.
+  void SkipValues(const FlagRow* row) {
+    if (problems_ == nullptr) return;
+    const bool none =
+        row != nullptr && (row->takes == FlagTakes::kOn || row->takes == FlagTakes::kSwitch);
+    const bool one =
+        row != nullptr && (row->takes == FlagTakes::kOne || row->takes == FlagTakes::kJson);
+    if (none) return;
+    while (at_ < words_.size() && !IsFlag(words_[at_].text)) {
+      ++at_;
+      if (one) return;
+    }
+  }
+
   // One that belongs to no flag.
   Status Word(const CommandWord& word) {
     if (!command_.model && table_.dialect().model_is_word) {
       command_.model = word;
       return {};
     }
+    problem_ = "command.word";
     std::string hint = "quote values with blanks";
     if (!command_.model) hint += fmt::format("; the model is {}", table_.dialect().model_hint);
     return Refuse(word.text, "belongs to no flag", hint);
@@ -93,6 +118,7 @@ class Parser {
       name.resize(equals);
     }
     if (!attached && word.expands) {
+      problem_ = "command.shell_variable";
       return Refuse(word.text, "is not known before a shell replaces it", "write its value");
     }
     const CommandWord* const value = attached ? &*attached : nullptr;
@@ -106,7 +132,12 @@ class Parser {
     const size_t dot = name.find('.');
     std::string flag = name.substr(0, dot);
     if (const FlagRow* const row = table_.Find(flag + ".")) flag = row->name;
-    SHARDPLAN_ASSIGN_OR_RETURN(const Found found, Lookup(flag));
+    Result<Found> looked_up = Lookup(flag);
+    if (!looked_up) {
+      if (attached == nullptr) SkipValues(nullptr);
+      return tl::unexpected(std::move(looked_up).error());
+    }
+    const Found found = *looked_up;
     if (found.row->takes != FlagTakes::kJson || found.negated) {
       return Refuse(name, "has no fields", "give its value behind " + found.row->name);
     }
@@ -133,6 +164,7 @@ class Parser {
     const std::string_view engine = table_.dialect().name;
     if (const FlagRow* const row = table_.Find(name)) {
       if (row->exists()) return Found{row};
+      problem_ = "command.flag_never";
       return Refuse(name, fmt::format("is no flag of {}", engine), row->note);
     }
     if (name.starts_with("--no-")) {
@@ -144,13 +176,15 @@ class Parser {
       if (names.size() == 1) return Found{table_.Find(names[0]), false, true};
       if (names.size() > 1) return Ambiguous(name, names);
     }
+    problem_ = "command.flag_unknown";
     const std::vector<std::string> close = CloseNames(name, table_.Names());
     return Refuse(name, fmt::format("is no flag of {} known here", engine),
                   close.empty() ? "" : "did you mean " + JoinWithOr(close) + "?");
   }
 
   // As argparse says it.
-  tl::unexpected<Error> Ambiguous(const std::string& name, std::vector<std::string> names) const {
+  tl::unexpected<Error> Ambiguous(const std::string& name, std::vector<std::string> names) {
+    problem_ = "command.ambiguous";
     constexpr size_t kMost = 6;
     const bool more = names.size() > kMost;
     if (more) names.resize(kMost);
@@ -168,12 +202,16 @@ class Parser {
       // A flag of one letter may hold its value: -n2.
       const FlagRow* const row = table_.Find(name.substr(0, 2));
       if (row != nullptr) {
+        problem_ = "command.value";
         found = Found{row};
         glued = CommandWord{name.substr(2)};
         attached = &*glued;
       }
     }
-    if (!found) return tl::unexpected(std::move(found).error());
+    if (!found) {
+      if (attached == nullptr) SkipValues(table_.Find(name));
+      return tl::unexpected(std::move(found).error());
+    }
     ParsedFlag flag;
     flag.row = found->row;
     if (flag.row->name == table_.dialect().model_flag || flag.row->name == "--config") {
@@ -233,6 +271,9 @@ class Parser {
     }
     for (ParsedFlag& known : command_.flags) {
       if (known.row != flag.row) continue;
+      if (known.on != flag.on || known.values != flag.values) {
+        command_.repeated.push_back(flag.row->name);
+      }
       known = std::move(flag);
       return {};
     }
@@ -243,6 +284,8 @@ class Parser {
   const FlagTable& table_;
   const std::vector<CommandWord>& words_;
   const std::string_view version_;
+  std::vector<CommandProblem>* const problems_;  // null: the first one ends it
+  std::string problem_;                          // the id of one, if it happens now
   size_t at_ = 0;
   ParsedCommand command_;
   std::vector<std::pair<const FlagRow*, Object>> objects_;
@@ -275,8 +318,9 @@ const ParsedFlag* ParsedCommand::Find(std::string_view name) const {
 }
 
 Result<ParsedCommand> ParseArguments(const FlagTable& table, const std::vector<CommandWord>& words,
-                                     std::string_view version) {
-  return Parser(table, words, version).Run();
+                                     std::string_view version,
+                                     std::vector<CommandProblem>* problems) {
+  return Parser(table, words, version, problems).Run();
 }
 
 ParsedCommand Overridden(ParsedCommand base, ParsedCommand more) {

@@ -37,8 +37,18 @@ struct ParsedCommand {
   std::optional<CommandWord> model;
   std::optional<CommandWord> config;  // the file of --config, not read
   std::vector<ParsedFlag> flags;      // in order, each once: the last one counts
+  std::vector<std::string> repeated;  // flags that were given again, with other values
 
   const ParsedFlag* Find(std::string_view name) const;
+};
+
+// One thing that an engine's parser, or ours, cannot take.
+struct CommandProblem {
+  // "command.flag_unknown", "command.flag_never" (people write it, no version has it),
+  // "command.ambiguous", "command.value", "command.word" (belongs to no flag),
+  // "command.shell_variable" (only a shell knows it).
+  std::string id;
+  Error error;
 };
 
 // Reads the words behind the program that serves: `--flag value` and `--flag=value`, abbreviations,
@@ -47,9 +57,11 @@ struct ParsedCommand {
 // the newest). Sources: vllm/utils/argparse_utils.py (00da11e3); python/sglang/srt/server_args.py
 // (0bda0b168) on Python's argparse. Fails with kUsage for a flag that the table does not know
 // (close ones are told), an ambiguous abbreviation, a missing value and words that belong to
-// nothing.
+// nothing. With `problems` it does not fail: those are told there, and what they are about is left
+// out.
 Result<ParsedCommand> ParseArguments(const FlagTable& table, const std::vector<CommandWord>& words,
-                                     std::string_view version = {});
+                                     std::string_view version = {},
+                                     std::vector<CommandProblem>* problems = nullptr);
 
 // `more` on top of `base`: its flags win.
 ParsedCommand Overridden(ParsedCommand base, ParsedCommand more);

@@ -12,6 +12,7 @@
 #include "engine/vllm/lora.h"
 #include "engine/vllm/prefetch.h"
 #include "engine/vllm/weights.h"
+#include "plan/issue_facts.h"
 #include "plan/load_peak.h"
 #include "plan/predict_runs.h"
 #include "plan/request.h"
@@ -161,6 +162,10 @@ Result<std::shared_ptr<const Model>> DraftModelOf(const Deployment& deployment) 
   return LoadDraftModel("--speculative-config", s->model);
 }
 
+const std::string& VersionOf(const Environment& env, const Deployment& deployment) {
+  return deployment.engine_version.empty() ? env.profile.version : deployment.engine_version;
+}
+
 }  // namespace
 
 Result<Environment> MakeEnvironment(const Model& model, const Catalog& catalog,
@@ -179,9 +184,10 @@ Result<Environment> MakeEnvironment(const Model& model, const Catalog& catalog,
   const EngineSettings& settings = deployment.settings;
   SHARDPLAN_ASSIGN_OR_RETURN(FlagTable table, FlagTable::Load(store, "vllm"));
   env.flags = std::make_shared<const FlagTable>(std::move(table));
+  const std::string& version = VersionOf(env, deployment);
+  SHARDPLAN_ASSIGN_OR_RETURN(env.issues,
+                             IssuesFor(store, model.arch, env.gpu, deployment, version));
   if (!settings.command_flags.empty() || !settings.env.empty()) {
-    const std::string& version =
-        deployment.engine_version.empty() ? env.profile.version : deployment.engine_version;
     for (Finding& finding : CheckCommand(*env.flags, version, model.arch, settings)) {
       env.findings.push_back(std::move(finding));
     }
@@ -242,6 +248,10 @@ Status Prepare(const Environment& env, const Deployment& deployment, Prepared* o
   for (Finding& finding : vllm::CheckDraft(c)) out->findings.push_back(std::move(finding));
   for (Finding& finding : vllm::CheckLora(c)) out->findings.push_back(std::move(finding));
   for (Finding& finding : vllm::NoteKvTransfer(c)) out->findings.push_back(std::move(finding));
+  if (env.issues && !env.issues->empty()) {
+    const std::string& version = VersionOf(env, deployment);
+    TellIssues(*env.issues, FactsOf(*out, version), version, &out->findings);
+  }
   out->legal = out->legal && !HasError(out->findings);
   if (out->legal) {
     c.stages = deployment.partition ? PartitionFrom(*deployment.partition)

@@ -12,6 +12,7 @@
 #include "engine/vllm/speculative.h"
 #include "plan/placement.h"
 #include "sharding/weight_cache.h"
+#include "shardplan/plan/known_issues.h"
 #include "shardplan/plan/plan.h"
 
 namespace shardplan {
@@ -29,6 +30,7 @@ struct Environment {
   std::shared_ptr<const FlagTable> flags;               // of all versions
   std::shared_ptr<const Model> draft_model;  // that --speculative-config names; null: none
   std::shared_ptr<WeightCache> weights;      // of all deployments that are evaluated here
+  std::shared_ptr<const std::vector<KnownIssue>> issues;  // that this model may have on this card
 };
 
 // Looks card and profile up, and loads the draft model that --speculative-config names. Fails with

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <string_view>
 
 #include "report/document.h"
@@ -61,6 +63,48 @@ std::string DescribeNuma(const NodeSpec& node) {
     i = end;
   }
   return text;
+}
+
+// Whole numbers as such; null for no bound.
+Document BoundDocument(double bound) {
+  if (std::isinf(bound)) return nullptr;
+  if (bound == std::floor(bound)) return static_cast<int64_t>(bound);
+  return bound;
+}
+
+Document IssueDocument(const KnownIssue& issue) {
+  Document when = Document::object();
+  for (const IssueCondition& condition : issue.when) {
+    if (condition.is_text()) {
+      when[condition.fact] = condition.words;
+      continue;
+    }
+    when[condition.fact] = {{"min", BoundDocument(condition.least)},
+                            {"max", BoundDocument(condition.most)}};
+  }
+  const auto version = [](const std::string& text) -> Document {
+    return text.empty() ? Document(nullptr) : Document(text);
+  };
+  return {{"id", issue.id},
+          {"severity", ToString(issue.severity)},
+          {"engine", issue.engine},
+          {"since", version(issue.since)},
+          {"fixed", version(issue.fixed)},
+          {"seen", version(issue.seen)},
+          {"when", std::move(when)},
+          {"subject", issue.subject},
+          {"message", issue.message},
+          {"fix", issue.fix},
+          {"source", issue.source},
+          {"date", issue.date}};
+}
+
+// "vllm 0.25.0 until 0.28.0"
+std::string VersionsOf(const KnownIssue& issue) {
+  std::string text = issue.engine;
+  if (!issue.since.empty()) text += fmt::format(" {}", issue.since);
+  if (!issue.fixed.empty()) text += fmt::format(" until {}", issue.fixed);
+  return Printable(text);
 }
 
 }  // namespace
@@ -127,6 +171,21 @@ std::string RenderEngines(const std::vector<EngineListing>& engines, Format form
     table.AddRow({Printable(engine.name + "@" + engine.version), std::to_string(engine.from_source),
                   std::to_string(engine.from_logs), std::to_string(engine.assumed),
                   engine.newest ? "the default: plain " + Printable(engine.name) : ""});
+  }
+  return RenderTable(table, width);
+}
+
+std::string RenderIssues(const std::vector<KnownIssue>& issues, Format format, int width) {
+  if (format != Format::kTable) {
+    Document entries = Document::array();
+    for (const KnownIssue& issue : issues) entries.push_back(IssueDocument(issue));
+    return RenderDocument("issues", std::move(entries), format);
+  }
+  TextTable table({Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft}, 0);
+  table.AddRow({"issue", "severity", "versions", "message"});
+  for (const KnownIssue& issue : issues) {
+    table.AddRow({Printable(issue.id), std::string(ToString(issue.severity)), VersionsOf(issue),
+                  Printable(issue.message)});
   }
   return RenderTable(table, width);
 }

@@ -17,7 +17,7 @@ using testing_support::Outcome;
 using testing_support::RunProgram;
 
 TEST(CatalogCommandTest, EveryKindInEveryFormat) {
-  for (const std::string kind : {"gpus", "nodes", "engines", "families"}) {
+  for (const std::string kind : {"gpus", "nodes", "engines", "families", "issues"}) {
     const Outcome table = RunProgram("catalog " + kind);
     EXPECT_EQ(table.code, 0) << kind << table.err;
     std::istringstream lines(table.out);
@@ -35,6 +35,7 @@ TEST(CatalogCommandTest, KnowsWhatPlansNeed) {
   EXPECT_THAT(RunProgram("catalog nodes").out, HasSubstr("hgx-8 "));
   EXPECT_THAT(RunProgram("catalog engines").out, HasSubstr("\nvllm@0.8.0 "));
   EXPECT_THAT(RunProgram("catalog engines").out, HasSubstr("  the default: plain vllm\n"));
+  EXPECT_THAT(RunProgram("catalog issues").out, HasSubstr("\nkimi-k3-fp8-kv-hopper "));
   EXPECT_THAT(RunProgram("catalog families").out, HasSubstr("KimiK3ForConditionalGeneration\n"));
 }
 
@@ -42,11 +43,11 @@ TEST(CatalogCommandTest, UsageErrors) {
   EXPECT_EQ(RunProgram("catalog").code, 2);
   EXPECT_EQ(RunProgram("catalog").err,
             "shardplan: error: KIND: expected what to list, found none; give "
-            "gpus, nodes, engines or families\n");
+            "gpus, nodes, engines, families or issues\n");
   EXPECT_EQ(RunProgram("catalog gpu").err,
-            "shardplan: error: gpu: expected gpus, nodes, engines or "
-            "families; did you mean gpus?\n");
-  EXPECT_EQ(RunProgram("catalog issues").code, 2);
+            "shardplan: error: gpu: expected gpus, nodes, engines, families "
+            "or issues; did you mean gpus?\n");
+  EXPECT_EQ(RunProgram("catalog no-such-kind").code, 2);
 }
 
 }  // namespace

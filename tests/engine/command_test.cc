@@ -235,5 +235,30 @@ TEST_F(SglangCommandTest, WhatSglangRefuses) {
   EXPECT_EQ(Read("--model-path"), "error: --model-path: expected a value, found nothing");
 }
 
+// Everything that is wrong, at once; the rest is read.
+TEST(CommandTest, ProblemsAreCollected) {
+  std::vector<CommandWord> words;
+  std::istringstream stream(
+      "m --expert-parallel-size 16 -tp 8 --no-such a b --seed --cudagraph 1 --eplb-config nojson "
+      "--enforce-eager=1 --max-num-seqs 4 --max-num-seqs 5 stray --port 80 --port 80");
+  for (std::string word; stream >> word;) words.push_back({word});
+  std::vector<CommandProblem> problems;
+  const auto command = ParseArguments(Table(), words, "", &problems);
+  ASSERT_TRUE(command.has_value());
+  std::vector<std::string> told;
+  for (const CommandProblem& problem : problems) {
+    told.push_back(problem.id + " " + problem.error.subject);
+  }
+  EXPECT_THAT(told,
+              ElementsAre("command.flag_never --expert-parallel-size",
+                          "command.flag_unknown --no-such", "command.value --seed",
+                          "command.ambiguous --cudagraph", "command.value --eplb-config nojson",
+                          "command.value --enforce-eager", "command.word stray"));
+  std::vector<std::string> read;
+  for (const ParsedFlag& flag : command->flags) read.push_back(flag.row->name);
+  EXPECT_THAT(read, ElementsAre("--tensor-parallel-size", "--max-num-seqs", "--port"));
+  EXPECT_THAT(command->repeated, ElementsAre("--max-num-seqs"));
+}
+
 }  // namespace
 }  // namespace shardplan

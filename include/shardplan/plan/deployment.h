@@ -25,10 +25,12 @@ struct Deployment {
   std::optional<int64_t> gpus_per_node;   // 8 when absent
   std::optional<Bytes> gpu_memory_total;  // overrides what CUDA sees
   Bytes gpu_memory_in_use;                // on every card, by others
+  std::string driver;                     // of the nodes: "570.195.03"; empty: not known
 
   // How.
   std::string engine = "vllm";  // or "sglang"
   std::string engine_version;   // empty: the newest profile
+  std::string cuda;             // that it was built with: "12.9"; empty: what the version's own is
   ParallelSizes sizes;
   std::optional<std::vector<int64_t>> partition;  // layers per stage
   EngineSettings settings;                        // vLLM's, and what both engines take

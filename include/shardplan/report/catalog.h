@@ -8,6 +8,7 @@
 #include "shardplan/hardware/cluster.h"
 #include "shardplan/hardware/gpu.h"
 #include "shardplan/model/family.h"
+#include "shardplan/plan/known_issues.h"
 #include "shardplan/report/format.h"
 
 namespace shardplan {
@@ -28,6 +29,7 @@ std::string RenderGpus(const std::vector<GpuSpec>& gpus, Format format, int widt
 std::string RenderNodes(const std::vector<NodeSpec>& nodes, Format format, int width = 100);
 std::string RenderEngines(const std::vector<EngineListing>& engines, Format format,
                           int width = 100);
+std::string RenderIssues(const std::vector<KnownIssue>& issues, Format format, int width = 100);
 std::string RenderFamilies(const std::vector<FamilyInfo>& families, Format format, int width = 100);
 
 }  // namespace shardplan

@@ -136,6 +136,7 @@ class Checker {
       }
       return;
     }
+    DraftSource();
     if (!a_.speculative_num_steps && (a_.speculative_eagle_topk || a_.draft_tokens_given)) {
       Refuse("speculative.incomplete", "--speculative-num-steps",
              "SGLang chooses steps, branches and draft tokens together, or none of them: it "
@@ -151,6 +152,25 @@ class Checker {
                        *a_.speculative_num_steps + 1),
            fmt::format("--speculative-num-draft-tokens {}", *a_.speculative_num_steps + 1)});
     }
+  }
+
+  // Without a path the draft is read from the model's own directory: a whole second model where no
+  // MTP layers of it are known (zai-org/GLM-4.5#3, 2025-08).
+  void DraftSource() {
+    static const std::set<std::string> own = {"EAGLE", "EAGLE3", "NEXTN", "STANDALONE"};
+    if (!own.contains(a_.speculative_algorithm) || !a_.speculative_draft_model_path.empty()) return;
+    const int64_t layers = c_.arch->mtp_layers;
+    const bool announced =
+        layers > 0 && (a_.speculative_algorithm == "EAGLE" || a_.speculative_algorithm == "NEXTN");
+    findings_.push_back(
+        {"speculative.draft_from_model", announced ? Severity::kNote : Severity::kWarning,
+         "--speculative-algorithm " + Printable(a_.speculative_algorithm, 40),
+         announced ? fmt::format("no draft was named: the model's own {} MTP layer(s) are loaded, "
+                                 "and by releases that do not know them the whole model again",
+                                 layers)
+                   : "no draft was named, and the model has no MTP layers: SGLang loads the whole "
+                     "model a second time as its draft",
+         announced ? "" : "--speculative-draft-model-path DRAFT"});
   }
 
   void Experts() {

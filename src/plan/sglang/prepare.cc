@@ -14,6 +14,7 @@
 #include "engine/sglang/refusals.h"
 #include "engine/sglang/weights.h"
 #include "engine/vllm/weights.h"
+#include "plan/issue_facts.h"
 #include "plan/request.h"
 #include "plan/sglang/ranks.h"
 #include "shardplan/base/file.h"
@@ -256,6 +257,8 @@ Result<SglangEnvironment> MakeSglangEnvironment(const Model& model, const Catalo
   CheckModelVersion(env, &env.findings);
   SHARDPLAN_ASSIGN_OR_RETURN(FlagTable table, FlagTable::Load(store, "sglang"));
   env.flags = std::make_shared<const FlagTable>(std::move(table));
+  SHARDPLAN_ASSIGN_OR_RETURN(
+      env.issues, IssuesFor(store, model.arch, env.gpu, deployment, VersionOf(env, deployment)));
   const EngineSettings& settings = deployment.settings;
   if (!settings.command_flags.empty() || !settings.env.empty()) {
     for (Finding& finding :
@@ -316,6 +319,10 @@ Status PrepareSglang(const SglangEnvironment& env, const Deployment& deployment,
   }
   for (Finding& finding : sglang::CheckOffload(c)) out->findings.push_back(std::move(finding));
   for (Finding& finding : sglang::CheckRunner(c)) out->findings.push_back(std::move(finding));
+  if (env.issues && !env.issues->empty()) {
+    const std::string& version = VersionOf(env, deployment);
+    TellIssues(*env.issues, FactsOf(*out, version), version, &out->findings);
+  }
   out->legal = !HasError(out->findings);
   if (!out->legal) return {};
   SHARDPLAN_RETURN_IF_ERROR(PrepareDraft(env, out));

@@ -14,6 +14,7 @@
 #include "engine/vllm/draft.h"
 #include "plan/placement.h"
 #include "sharding/weight_cache.h"
+#include "shardplan/plan/known_issues.h"
 #include "shardplan/plan/plan.h"
 
 namespace shardplan {
@@ -28,6 +29,7 @@ struct SglangEnvironment {
   std::shared_ptr<const Model> draft_model;  // that speculation names; null: none
   std::shared_ptr<const FlagTable> flags;    // of all versions
   std::shared_ptr<WeightCache> weights;      // of all deployments that are evaluated here
+  std::shared_ptr<const std::vector<KnownIssue>> issues;  // that this model may have on this card
 };
 
 // As asked for, or of the profile.

@@ -134,5 +134,21 @@ TEST(SglangLegality, NamesThatTheParserTakes) {
   EXPECT_THAT(MoeRunners(), ::testing::Contains("marlin"));
 }
 
+TEST(SglangLegality, DraftsWithoutAPath) {
+  SglangContext c("deepseek-v3");
+  c.args().tp_size = 8;
+  c.args().speculative_algorithm = "EAGLE";
+  ASSERT_THAT(Ids(c), ElementsAre("speculative.draft_from_model"));
+  EXPECT_EQ(Check(c)[0].severity, Severity::kNote);
+  c.args().speculative_algorithm = "STANDALONE";
+  EXPECT_EQ(Check(c)[0].severity, Severity::kWarning);
+  c.args().speculative_draft_model_path = "draft";
+  EXPECT_THAT(Ids(c), IsEmpty());
+  SglangContext dense("Qwen__Qwen3-32B");
+  dense.args().speculative_algorithm = "EAGLE";
+  ASSERT_THAT(Ids(dense), ElementsAre("speculative.draft_from_model"));
+  EXPECT_THAT(Check(dense)[0].message, HasSubstr("the whole model a second time"));
+}
+
 }  // namespace
 }  // namespace shardplan::sglang

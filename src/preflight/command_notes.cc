@@ -1,0 +1,152 @@
+#include "preflight/command_notes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "shardplan/base/file.h"
+#include "shardplan/base/units.h"
+
+namespace shardplan {
+namespace {
+
+std::optional<std::string> Variable(const Deployment& d, std::string_view name) {
+  for (const auto& [known, value] : d.settings.env) {
+    if (known == name) return value;
+  }
+  return std::nullopt;
+}
+
+bool IsIndices(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789,") == std::string::npos;
+}
+
+// Cards of a node that the layout uses; zero where nodes do not divide them.
+int64_t RanksOfNode(const Deployment& d) {
+  const bool inside = d.engine == "sglang" && d.sglang.enable_dp_attention;
+  const int64_t ranks = d.sizes.tp * d.sizes.pp * (inside ? 1 : d.sizes.dp);
+  const int64_t nodes = d.nodes.value_or(1);
+  return ranks % nodes == 0 ? ranks / nodes : 0;
+}
+
+void NoteDevices(const Deployment& d, std::vector<Finding>* out) {
+  const std::optional<std::string> visible = Variable(d, "CUDA_VISIBLE_DEVICES");
+  if (!visible || visible->empty()) return;
+  const int64_t cards = 1 + std::count(visible->begin(), visible->end(), ',');
+  const std::string subject = "CUDA_VISIBLE_DEVICES=" + Printable(*visible, 40);
+  const int64_t used = RanksOfNode(d);
+  if (used > 0 && used < cards) {
+    out->push_back(
+        {"command.idle_gpus", Severity::kWarning, subject,
+         fmt::format("shows {} cards, and the layout uses {}: visible is not used", cards, used),
+         "a larger layout, or fewer cards"});
+  }
+  const bool by_bus = Variable(d, "CUDA_DEVICE_ORDER").value_or("") == "PCI_BUS_ID";
+  if (IsIndices(*visible) && !by_bus) {
+    out->push_back({"command.device_order", Severity::kNote, subject,
+                    "counts in CUDA's order, the fastest card first: with cards of several kinds "
+                    "these are not the indices of nvidia-smi",
+                    "CUDA_DEVICE_ORDER=PCI_BUS_ID, or UUIDs"});
+  }
+}
+
+std::vector<std::string_view> WordsOf(std::string_view text) {
+  std::vector<std::string_view> words;
+  constexpr std::string_view kBlanks = " \t\r\n\\";
+  for (size_t at = text.find_first_not_of(kBlanks); at != std::string_view::npos;) {
+    const size_t end = std::min(text.find_first_of(kBlanks, at), text.size());
+    words.push_back(text.substr(at, end - at));
+    at = text.find_first_not_of(kBlanks, end);
+  }
+  return words;
+}
+
+// vLLM's documentation of its image: --ipc=host or --shm-size lets the processes share memory.
+void NoteContainer(std::string_view text, const Deployment& d, std::vector<Finding>* out) {
+  const std::vector<std::string_view> words = WordsOf(text);
+  bool container = false;
+  for (size_t i = 0; i + 1 < words.size(); ++i) {
+    const bool program = words[i] == "docker" || words[i] == "podman" || words[i] == "nerdctl";
+    container = container || (program && words[i + 1] == "run");
+  }
+  const bool shares = std::any_of(words.begin(), words.end(), [](std::string_view word) {
+    return word.starts_with("--ipc") || word.starts_with("--shm-size");
+  });
+  if (!container || shares || RanksOfNode(d) == 1) return;
+  out->push_back({"container.ipc", Severity::kWarning, "docker run",
+                  "without --ipc=host or --shm-size the ranks have 64 MiB of shared memory between "
+                  "them, and custom all-reduce, which maps the memory of other cards, may fail "
+                  "with 'invalid argument'",
+                  "--ipc=host; --disable-custom-all-reduce where IPC is not allowed"});
+}
+
+void NoteStages(const Plan& plan, std::vector<Finding>* out) {
+  if (plan.sizes.pp == 1 || !plan.kv) return;
+  std::map<int64_t, int64_t> blocks;  // of a stage, on its fullest rank
+  for (const RankPlan& rank : plan.ranks) {
+    if (rank.bytes_per_block <= Bytes()) continue;
+    const int64_t own = FloorDiv(rank.kv_available.central, rank.bytes_per_block);
+    const auto [known, is_new] = blocks.emplace(rank.place.stage, own);
+    if (!is_new) known->second = std::min(known->second, own);
+  }
+  if (blocks.empty()) return;
+  const auto least =
+      std::min_element(blocks.begin(), blocks.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::string all;
+  for (const auto& [stage, count] : blocks) {
+    const StageRange& range = plan.stages[static_cast<size_t>(stage)];
+    all += fmt::format("{}stage {} of {} layers {}", all.empty() ? "" : ", ", stage, range.count,
+                       FormatCount(std::max<int64_t>(count, 0)));
+  }
+  out->push_back({"kv.least_stage", Severity::kNote, fmt::format("stage {}", least->first),
+                  fmt::format("sizes the cache of all stages, which share it between the batches "
+                              "under way; blocks that each has room for: {}",
+                              all),
+                  ""});
+}
+
+void NoteTokens(const Architecture& arch, const Plan& plan, std::vector<Finding>* out) {
+  if (!plan.kv || !arch.is_hybrid() || plan.engine != "vllm" || plan.kv->num_blocks == 0) return;
+  out->push_back({"kv.printed_tokens", Severity::kNote, "GPU KV cache size",
+                  fmt::format("the {} tokens that vLLM prints of a hybrid model are no capacity: "
+                              "{:.2f} windows of {} fit at once",
+                              FormatCount(plan.kv->tokens), plan.kv->max_concurrency,
+                              FormatCount(plan.window.max_model_len)),
+                  "read the line of the concurrency"});
+}
+
+void NoteExperts(const Architecture& arch, const Plan& plan, std::vector<Finding>* out) {
+  if (arch.moe.experts == 0 || plan.engine != "vllm") return;
+  if (plan.sizes.dp == 1 || plan.sizes.expert_parallel) return;
+  out->push_back(
+      {"layout.experts_sliced", Severity::kNote,
+       fmt::format("--data-parallel-size {}", plan.sizes.dp),
+       fmt::format(
+           "without --enable-expert-parallel every rank holds a slice of all {} experts, one "
+           "of TP × DP = {}; only attention is there once a data-parallel rank",
+           arch.moe.experts, plan.sizes.tp * plan.sizes.dp),
+       "--enable-expert-parallel for whole experts"});
+}
+
+}  // namespace
+
+std::vector<Finding> NoteSurroundings(std::string_view text, const Deployment& deployment) {
+  std::vector<Finding> out;
+  NoteDevices(deployment, &out);
+  NoteContainer(text, deployment, &out);
+  return out;
+}
+
+std::vector<Finding> NoteReadings(const Architecture& arch, const Plan& plan) {
+  std::vector<Finding> out;
+  NoteStages(plan, &out);
+  NoteTokens(arch, plan, &out);
+  NoteExperts(arch, plan, &out);
+  return out;
+}
+
+}  // namespace shardplan

@@ -1,0 +1,106 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/run_program.h"
+#include "shardplan/launch/shell.h"
+
+namespace shardplan::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = nlohmann::json;
+using testing_support::Outcome;
+using testing_support::RunProgram;
+
+Outcome Check(const std::string& command, const std::string& options = "") {
+  return RunProgram("check command " + ShellQuote(command) + " " + options);
+}
+
+// "severity id subject" of every finding.
+std::vector<std::string> Told(const std::string& command, const std::string& options = "") {
+  const Outcome outcome = Check(command, options + " --format json");
+  const Json document = Json::parse(outcome.out, nullptr, false);
+  EXPECT_FALSE(document.is_discarded()) << outcome.out << outcome.err;
+  std::vector<std::string> told;
+  if (document.is_discarded()) return told;
+  EXPECT_EQ(document["schema_version"], 1);
+  for (const Json& f : document["findings"]) {
+    told.push_back(f["severity"].get<std::string>() + " " + f["id"].get<std::string>() + " " +
+                   f["subject"].get<std::string>());
+  }
+  return told;
+}
+
+TEST(CheckCommandTest, EverythingIsToldAtOnce) {
+  const auto told = Told(
+      "vllm serve org/model -tp 8 --expert-parallel-size 16 --swap-space 4 --cudagraph 1 "
+      "--no-such-thing a b --gpu-memory-utilization much --max-loras 4 --max-num-seqs 8 "
+      "--max-num-seqs 16 stray --nnodes 2 --cpu-offload-gb $GB");
+  EXPECT_THAT(told,
+              ::testing::IsSupersetOf(
+                  {"error command.flag_never --expert-parallel-size",
+                   "error command.flag_removed --swap-space", "error command.ambiguous --cudagraph",
+                   "error command.flag_unknown --no-such-thing",
+                   "error command.value --gpu-memory-utilization much", "error command.word stray",
+                   "warning command.idle --max-loras", "warning command.incomplete --nnodes",
+                   "warning command.repeated --max-num-seqs",
+                   "warning command.shell_variable --cpu-offload-gb $GB",
+                   "note check.not_looked_at MODEL, --gpu", "note check.version --engine"}));
+  EXPECT_EQ(Check("vllm serve org/model -tp 8 --swap-space 4").code, 1);
+}
+
+TEST(CheckCommandTest, ACleanCommandIsClean) {
+  const Outcome outcome =
+      Check("vllm serve org/model -tp 8 --max-model-len 64K", "--engine vllm@0.31.0");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("note check.not_looked_at: MODEL, --gpu: "));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("check.version")));
+}
+
+TEST(CheckCommandTest, WithAModelAndACardThePlanSpeaks) {
+  const std::string options = "tiny-moe/config.json --gpu h20-96 --engine vllm@0.31.0";
+  const auto told = Told("vllm serve org/model -tp 3", options);
+  EXPECT_THAT(told, ::testing::Contains("error layout.heads --tensor-parallel-size 3"));
+  const auto fits = Told("vllm serve org/model --max-num-seqs 4", options);
+  EXPECT_THAT(fits, ::testing::Contains("note default.kv_cache_dtype --kv-cache-dtype"));
+  EXPECT_THAT(fits, Not(::testing::Contains(HasSubstr("check.not_looked_at"))));
+  // Values that no start accepts.
+  EXPECT_THAT(Told("vllm serve org/model --kv-cache-dtype int3", options),
+              ::testing::Contains("error command.refused --kv-cache-dtype int3"));
+}
+
+TEST(CheckCommandTest, TheModelOfTheCommandWillDo) {
+  const auto told = Told("vllm serve tiny-dense/config.json --max-model-len 1K", "--gpu h20-96");
+  EXPECT_THAT(told, Not(::testing::Contains(HasSubstr("check.not_looked_at"))));
+  EXPECT_THAT(told, ::testing::Contains("note default.kv_cache_dtype --kv-cache-dtype"));
+}
+
+TEST(CheckCommandTest, TheDriverIsAskedFor) {
+  const std::string command = "vllm serve org/model";
+  EXPECT_THAT(Told(command, "--gpu h200 --engine vllm@0.31.0"),
+              ::testing::Contains("note issue.cuda-13-driver driver"));
+  EXPECT_THAT(Told(command, "--gpu h200 --engine vllm@0.31.0 --driver 570.86.10"),
+              ::testing::Contains("error issue.cuda-13-driver driver"));
+  EXPECT_THAT(Told(command, "--gpu h200 --engine vllm@0.31.0 --driver 580.95.05"),
+              Not(::testing::Contains(HasSubstr("cuda-13-driver"))));
+  // An image of another CUDA.
+  EXPECT_THAT(Told("docker run --ipc=host vllm/vllm-openai:v0.31.0-cu129 --model org/model",
+                   "--gpu h200 --driver 570.86.10"),
+              Not(::testing::Contains(HasSubstr("cuda-13-driver"))));
+}
+
+TEST(CheckCommandTest, WhatIsNoCommand) {
+  const Outcome none = RunProgram("check command");
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err, HasSubstr("COMMAND: expected a command that serves, found none"));
+  EXPECT_EQ(Check("ls -l").code, 2);
+  EXPECT_EQ(Check("vllm serve 'open").code, 2);
+  EXPECT_EQ(Check("vllm serve m", "--engine sglang").code, 2);
+  EXPECT_EQ(Check("vllm serve m", "--gpu h999").code, 2);
+}
+
+}  // namespace
+}  // namespace shardplan::cli

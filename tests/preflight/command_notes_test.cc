@@ -1,0 +1,76 @@
+#include "preflight/command_notes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/plan_world.h"
+
+namespace shardplan {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing_support::Evaluate;
+using testing_support::ExampleFromConfig;
+
+std::vector<std::string> Ids(const std::vector<Finding>& findings) {
+  std::vector<std::string> ids;
+  for (const Finding& finding : findings) ids.push_back(finding.id);
+  return ids;
+}
+
+TEST(CommandNotesTest, VisibleCards) {
+  Deployment d;
+  d.sizes.tp = 2;
+  d.settings.env = {{"CUDA_VISIBLE_DEVICES", "0,1,2,3"}};
+  const auto notes = NoteSurroundings("", d);
+  ASSERT_THAT(Ids(notes), ElementsAre("command.idle_gpus", "command.device_order"));
+  EXPECT_EQ(notes[0].message, "shows 4 cards, and the layout uses 2: visible is not used");
+  d.settings.env = {{"CUDA_VISIBLE_DEVICES", "0,1"}, {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}};
+  EXPECT_THAT(NoteSurroundings("", d), ElementsAre());
+  d.settings.env = {{"CUDA_VISIBLE_DEVICES", "GPU-1a,GPU-2b"}};
+  EXPECT_THAT(NoteSurroundings("", d), ElementsAre());
+  // DP attention lies inside TP.
+  d.engine = "sglang";
+  d.sizes.dp = 2;
+  d.sglang.enable_dp_attention = true;
+  EXPECT_THAT(NoteSurroundings("", d), ElementsAre());
+}
+
+TEST(CommandNotesTest, ContainersShareMemoryOnDemand) {
+  Deployment d;
+  d.sizes.tp = 8;
+  EXPECT_THAT(Ids(NoteSurroundings("sudo docker run --gpus all image", d)),
+              ElementsAre("container.ipc"));
+  EXPECT_THAT(NoteSurroundings("docker run --gpus all --ipc=host image", d), ElementsAre());
+  EXPECT_THAT(NoteSurroundings("podman run \\\n --shm-size 16g image", d), ElementsAre());
+  EXPECT_THAT(NoteSurroundings("vllm serve docker", d), ElementsAre());
+  d.sizes.tp = 1;
+  EXPECT_THAT(NoteSurroundings("docker run --gpus all image", d), ElementsAre());
+}
+
+TEST(CommandNotesTest, StagesAndTokens) {
+  const Model& model = ExampleFromConfig("kimi-k3");
+  const Deployment d = testing_support::PublishedKimiK3();
+  const Plan plan = Evaluate(model, d);
+  const auto notes = NoteReadings(model.arch, plan);
+  ASSERT_THAT(Ids(notes), ElementsAre("kv.least_stage", "kv.printed_tokens"));
+  EXPECT_EQ(notes[0].subject, "stage 0");
+  EXPECT_THAT(notes[0].message, HasSubstr("stage 0 of 48 layers 1,62"));
+  EXPECT_THAT(notes[1].message, HasSubstr("2.35 windows of 524,288 fit at once"));
+}
+
+TEST(CommandNotesTest, ExpertsWithoutExpertParallelism) {
+  const Model& model = ExampleFromConfig("deepseek-v3");
+  Deployment d;
+  d.gpu = "h200-141";
+  d.sizes.dp = 8;
+  d.settings.max_model_len = 8192;
+  EXPECT_THAT(Ids(NoteReadings(model.arch, Evaluate(model, d))),
+              ElementsAre("layout.experts_sliced"));
+  d.sizes.expert_parallel = true;
+  EXPECT_THAT(NoteReadings(model.arch, Evaluate(model, d)), ElementsAre());
+}
+
+}  // namespace
+}  // namespace shardplan
