@@ -41,6 +41,7 @@ Command AddCatalogCommand(CLI::App* parent);
 // check_<name>.cc.
 CLI::App* AddLaunchGroup(CLI::App* parent);
 Command AddLaunchCommands(CLI::App* group);
+Command AddLaunchKubernetes(CLI::App* group);
 
 }  // namespace shardplan::cli
 
