@@ -100,15 +100,16 @@ std::string Describe(const HostBudget& budget) {
 
 std::string Describe(const StartupEstimate& startup) {
   std::string out = fmt::format(
-      "A node reads {} of {}: {} s at {} a second ({}).\n", FormatGiB(startup.bytes, 1),
+      "A node reads {} of {}:\n{} s at {} a second ({}).\n", FormatGiB(startup.bytes, 1),
       startup.from_files ? "shard files" : "weights (no shard headers were there)",
-      startup.load_seconds, FormatAuto(startup.rate), startup.rate_given ? "given" : "assumed");
-  out += startup.given
-             ? fmt::format("The engine may take {} s to start, as given.\n", startup.seconds)
-             : fmt::format(
-                   "The engine may take {} s to start: twice that, and {} s to "
-                   "compile and warm up (assumed).\n",
-                   startup.seconds, kWarmUpSeconds);
+      FormatCount(startup.load_seconds), FormatAuto(startup.rate),
+      startup.rate_given ? "given" : "assumed");
+  const std::string seconds = FormatCount(startup.seconds);
+  out += startup.given ? fmt::format("The engine may take {} s to start, as given.\n", seconds)
+                       : fmt::format(
+                             "The engine may take {} s to start: twice that, and {} s to compile\n"
+                             "and warm up (assumed).\n",
+                             seconds, kWarmUpSeconds);
   return out;
 }
 

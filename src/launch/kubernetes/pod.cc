@@ -241,6 +241,23 @@ YamlValue PodSpec(const Facts& facts, Role role) {
   return spec;
 }
 
+// Nodes are not guessed; the comment says how to find them.
+std::string DescribeCard(const Facts& facts) {
+  const std::string& name = facts.input->plan.gpu_name;
+  const bool amd = facts.gpu_resource == "amd.com/gpu";
+  const std::string label = amd ? "amd.com/gpu.product-name" : "nvidia.com/gpu.product";
+  std::string out = fmt::format(
+      "Planned for {}; which nodes have it is not said here. --gpu-product VALUE\n"
+      "asks for the label {},\n",
+      Printable(name), label);
+  if (!amd) {
+    std::string value = name;
+    std::replace(value.begin(), value.end(), ' ', '-');
+    out += fmt::format("often {}; ", Printable(value));
+  }
+  return out + fmt::format("`kubectl get nodes -L {}` tells.", label);
+}
+
 void AddComments(const Facts& facts, std::map<std::string, std::string>* comments) {
   const Options& o = *facts.options;
   const std::string container = "/spec/containers/0";
@@ -252,31 +269,17 @@ void AddComments(const Facts& facts, std::map<std::string, std::string>* comment
   std::string resources = Describe(facts.budget);
   if (!o.cpus) {
     resources +=
-        "CPUs: two a card and two (assumed); --cpus N sets request and limit, for a pod of "
-        "the class Guaranteed.\n";
+        "CPUs: two a card and two (assumed); --cpus N sets request and limit, for a\n"
+        "pod of the class Guaranteed.\n";
   }
   (*comments)[container + "/resources"] = resources;
   (*comments)[container + "/securityContext"] =
       facts.numa_bind
-          ? "IPC_LOCK: pinned memory and RDMA. SYS_NICE: --numa-bind under the default seccomp "
-            "profile.\nCards are bound by their number: the pod needs all cards of its node."
+          ? "IPC_LOCK: pinned memory and RDMA. SYS_NICE: --numa-bind under the\n"
+            "runtime's seccomp profile. Cards are bound by their number: the pod needs\n"
+            "all cards of its node."
           : "IPC_LOCK: pinned memory and RDMA.";
-  if (o.gpu_product.empty()) {
-    // Above the first entry of the spec, whatever it is.
-    std::string label = facts.input->plan.gpu_name;
-    std::replace(label.begin(), label.end(), ' ', '-');
-    (*comments)["/spec"] = fmt::format(
-        "Planned for {}. Which nodes have it is not said here: --gpu-product VALUE selects them by "
-        "the\nlabel of the vendor's feature discovery, often {}; "
-        "`kubectl get nodes -L nvidia.com/gpu.product` tells.",
-        Printable(facts.input->plan.gpu_name), Printable(label));
-    if (facts.gpu_resource == "amd.com/gpu") {
-      (*comments)["/spec"] = fmt::format(
-          "Planned for {}. Which nodes have it is not said here: --gpu-product VALUE selects them "
-          "by the\nlabel amd.com/gpu.product-name.",
-          Printable(facts.input->plan.gpu_name));
-    }
-  }
+  if (o.gpu_product.empty()) (*comments)["/spec"] = DescribeCard(facts);
 }
 
 }  // namespace

@@ -55,15 +55,17 @@ std::string MasterLines(const Facts& facts) {
                        facts.headless_service());
   }
   out +=
-      "  # The name appears when node 0's pod has an address.\n"
+      "fi\n"
+      "[ -n \"$master\" ] || fail \"the address of node 0 is not set\"\n"
+      "# Its name appears when its pod has an address.\n"
+      "if [ \"$rank\" -gt 0 ] && command -v getent > /dev/null; then\n"
       "  tries=0\n"
       "  until getent hosts \"$master\" > /dev/null; do\n"
       "    tries=$((tries + 1))\n"
       "    [ \"$tries\" -lt 300 ] || fail \"$master has no address after 10 minutes\"\n"
       "    sleep 2\n"
       "  done\n"
-      "fi\n"
-      "[ -n \"$master\" ] || fail \"the address of node 0 is not set\"\n";
+      "fi\n";
   return out;
 }
 
@@ -181,7 +183,7 @@ Result<Lists> MakeLists(const Facts& facts) {
 
 // "case $rank in" with a line a list.
 std::string ListLines(const Lists& lists) {
-  if (lists.files.size() == 1) return "list=" + lists.files.front().first + "\n";
+  if (lists.files.size() == 1) return "list='" + lists.files.front().first + "'\n";
   std::string out = "case $rank in\n";
   for (const auto& [name, text] : lists.files) {
     std::string nodes;
@@ -189,7 +191,7 @@ std::string ListLines(const Lists& lists) {
       if (lists.of_node[node] != name) continue;
       nodes += (nodes.empty() ? "" : " | ") + std::to_string(node);
     }
-    out += "  " + nodes + ") list=" + name + " ;;\n";
+    out += "  " + nodes + ") list='" + name + "' ;;\n";
   }
   return out + "  *) fail \"no list of files for node $rank\" ;;\nesac\n";
 }
@@ -224,8 +226,9 @@ Result<std::vector<std::pair<std::string, std::string>>> MakeVerifyFiles(const F
   out += FailLines("verify.sh") + "\nmodel=" + ShellQuote(facts.model) + "\n";
   if (lists.files.size() > 1) out += RankLines(facts);
   if (!lists.files.empty()) out += ListLines(lists);
+  if (!lists.files.empty()) out += "\nfiles=0";
   out +=
-      "\nfiles=0\nwrong=0\n"
+      "\nwrong=0\n"
       "complain() {\n"
       "  wrong=$((wrong + 1))\n"
       "  [ \"$wrong\" -gt 20 ] || printf 'verify.sh: %s\\n' \"$1\" >&2\n"
@@ -245,8 +248,10 @@ Result<std::vector<std::pair<std::string, std::string>>> MakeVerifyFiles(const F
       "  printf 'verify.sh: %s files are not as planned in %s\\n' \"$wrong\" \"$model\" >&2\n"
       "  sleep 60\n"
       "  exit 1\n"
-      "fi\n"
-      "echo \"verify.sh: $files shard files are there and whole\"\n";
+      "fi\n";
+  out += lists.files.empty()
+             ? "echo 'verify.sh: the config is there; shard files were not looked for'\n"
+             : "echo \"verify.sh: $files shard files are there and whole\"\n";
   std::vector<std::pair<std::string, std::string>> all = {{"verify.sh", std::move(out)}};
   for (auto& list : lists.files) all.push_back(std::move(list));
   return all;

@@ -65,15 +65,15 @@ TEST(KubernetesBudgetTest, StartingTakesTwiceTheReading) {
   EXPECT_EQ(startup.load_seconds, 100);
   EXPECT_EQ(startup.seconds, 800);
   EXPECT_EQ(Describe(startup),
-            "A node reads 100.0 GiB of shard files: 100 s at 1.000 GiB a second (assumed).\n"
-            "The engine may take 800 s to start: twice that, and 600 s to compile and warm up "
-            "(assumed).\n");
+            "A node reads 100.0 GiB of shard files:\n100 s at 1.000 GiB a second (assumed).\n"
+            "The engine may take 800 s to start: twice that, and 600 s to compile\n"
+            "and warm up (assumed).\n");
   world.options.read_rate = Bytes(3 * kGiB);
   EXPECT_EQ(EstimateStartup(world.input(), world.options).load_seconds, 34);
   world.options.startup_seconds = 1200;
   startup = EstimateStartup(world.input(), world.options);
   EXPECT_EQ(startup.seconds, 1200);
-  EXPECT_NE(Describe(startup).find("1200 s to start, as given"), std::string::npos);
+  EXPECT_NE(Describe(startup).find("1,200 s to start, as given"), std::string::npos);
 }
 
 TEST(KubernetesBudgetTest, WithoutHeadersTheWeightsAreRead) {

@@ -241,7 +241,7 @@ TEST(VerifyScriptTest, HostileNamesAreOnlyNames) {
   inventory.shards.push_back({"a\nb", Bytes(1), {}, {}, 0});
   needed.push_back("a\nb");
   EXPECT_EQ(files.world.Error(),
-            "a\\nb: expected a file name without control characters; rename the file");
+            "a\\x0ab: expected a file name without control characters; rename the file");
 }
 
 TEST(VerifyScriptTest, NodesWithTheSameFilesShareAList) {
@@ -251,7 +251,7 @@ TEST(VerifyScriptTest, NodesWithTheSameFilesShareAList) {
   EXPECT_EQ(data.size(), 4u);
   EXPECT_EQ(data["files-0.txt"], "10 model-0.safetensors\n5 shared.safetensors\n");
   EXPECT_TRUE(data.contains("files-1.txt"));
-  EXPECT_THAT(data["verify.sh"].get<std::string>(), HasSubstr("  0 | 2) list=files-0.txt ;;\n"));
+  EXPECT_THAT(data["verify.sh"].get<std::string>(), HasSubstr("  0 | 2) list='files-0.txt' ;;\n"));
 }
 
 TEST(VerifyScriptTest, WithoutHeadersItLooksForTheConfigAlone) {
