@@ -7,6 +7,9 @@ readonly SHARDPLAN_PACKAGES=(
   libbenchmark-dev libcli11-dev libexpected-dev libfmt-dev libgmock-dev libgtest-dev
   libre2-dev libsimdjson-dev libspdlog-dev libyaml-cpp-dev nlohmann-json3-dev
 )
+# What only the tests need.
+# shellcheck disable=SC2034
+readonly SHARDPLAN_TEST_PACKAGES=(shellcheck)
 
 # The command whose presence makes a package unnecessary; empty for libraries.
 shardplan_command_of() {
@@ -15,7 +18,7 @@ shardplan_command_of() {
     g++) echo g++ ;;
     ninja-build) echo ninja ;;
     clang) echo clang++ ;;
-    clang-format | clang-tidy) echo "$1" ;;
+    clang-format | clang-tidy | shellcheck) echo "$1" ;;
   esac
 }
 

@@ -60,6 +60,10 @@ int RunApp(int argc, const char* const* argv) {
   std::vector<CLI::App*> groups;
   groups.push_back(AddLaunchGroup(&app));
   commands.push_back(AddLaunchCommands(groups.back()));
+  commands.push_back(AddLaunchRay(groups.back()));
+  commands.push_back(AddLaunchDocker(groups.back()));
+  commands.push_back(AddLaunchCompose(groups.back()));
+  commands.push_back(AddLaunchSlurm(groups.back()));
   commands.push_back(AddLaunchKubernetes(groups.back()));
   commands.push_back(AddCatalogCommand(&app));
   for (CLI::App* group : groups) {

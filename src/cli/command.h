@@ -41,6 +41,10 @@ Command AddCatalogCommand(CLI::App* parent);
 // check_<name>.cc.
 CLI::App* AddLaunchGroup(CLI::App* parent);
 Command AddLaunchCommands(CLI::App* group);
+Command AddLaunchRay(CLI::App* group);
+Command AddLaunchDocker(CLI::App* group);
+Command AddLaunchCompose(CLI::App* group);
+Command AddLaunchSlurm(CLI::App* group);
 Command AddLaunchKubernetes(CLI::App* group);
 
 }  // namespace shardplan::cli

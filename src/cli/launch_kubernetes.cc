@@ -152,6 +152,10 @@ void AddStorage(OptionSet* set, Options* out) {
 }
 
 void AddResources(OptionSet* set, Options* out) {
+  set->Text("--image", "NAME:TAG", "Image (default: the engine's own, of the version planned)",
+            [out](std::string text) { out->image = std::move(text); });
+  set->Text("--image-digest", "sha256:…", "Pin the image, whatever becomes of its tag",
+            [out](std::string text) { out->image_digest = std::move(text); });
   set->Repeated("--rdma-resource", "NAME=N", "Resource of the network: rdma/hca=1; may be repeated",
                 [out](const std::string& text) -> Status {
                   SHARDPLAN_ASSIGN_OR_RETURN(auto resource, ParseResource(text));
@@ -166,11 +170,11 @@ void AddResources(OptionSet* set, Options* out) {
       return {};
     });
   };
-  size("--shm-size", "Size of /dev/shm (default: 2 GiB a card, SGLang 4)", &out->shm_size);
+  size("--shm-size", "Size of /dev/shm (default: 32GiB)", &out->shm_size);
   size("--memory", "Memory of a pod (default: what the plan needs)", &out->memory);
   set->Count("--cpus", "CPUs of a pod, as request and limit", 1,
              [out](int64_t count) { out->cpus = count; });
-  size("--read-rate", "Bytes a second that a node reads (default: 1GiB)", &out->read_rate);
+  size("--read-rate", "Bytes a second that a node reads (default: 1GB)", &out->read_rate);
   set->Count("--startup-seconds", "Time to start (default: from what a node reads)", 60,
              [out](int64_t seconds) { out->startup_seconds = seconds; });
 }

@@ -1,11 +1,19 @@
 #include "cli/launch_target.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "cli/context.h"
 #include "cli/from_command.h"
 #include "cli/terminal.h"
+#include "engine/command_findings.h"
+#include "engine/flag_table.h"
+#include "report/review_sheet.h"
 #include "shardplan/base/file.h"
 #include "shardplan/plan/plan.h"
 #include "shardplan/report/launch.h"
@@ -42,18 +50,80 @@ void AddSiteOptions(OptionSet* set, LaunchOptions* out) {
             [site](std::string text) { site->ib_hca = std::move(text); });
   set->Count("--ib-gid-index", "Index for NCCL_IB_GID_INDEX: of RoCE v2", 0,
              [site](int64_t index) { site->gid_index = index; });
+  set->Value("--fabric", "roce|infiniband|socket",
+             "What carries the traffic between nodes (default: roce)",
+             [site](const std::string& text) -> Status {
+               if (text == "roce") {
+                 site->fabric = Fabric::kRoce;
+               } else if (text == "infiniband") {
+                 site->fabric = Fabric::kInfiniband;
+               } else if (text == "socket") {
+                 site->fabric = Fabric::kSocket;
+               } else {
+                 return Fail(ErrorCode::kUsage, text, "expected roce, infiniband or socket");
+               }
+               return {};
+             });
   set->Count("--port", "Port of the API (default: 8000)", 1,
              [site](int64_t port) { site->port = port; });
   set->Text("--api-host", "ADDR", "Address that the API listens on (default: 127.0.0.1)",
             [site](std::string text) { site->api_host = std::move(text); });
-  set->Flag("--force", "Write the files of a plan that does not fit as well",
-            [out] { out->force = true; });
+  set->Flag(
+      "--force",
+      "Write the files of a plan that does not fit, and flags that the version lacks, as well",
+      [out] { out->force = true; });
 }
 
-Result<Answer> Run(const LaunchTarget& target, const LaunchOptions& options) {
+// The directory of a checkpoint that is named by it or by a file in it; empty where that is no
+// absolute path, which nodes would not find.
+std::string DirectoryOf(const std::string& model) {
+  if (!model.starts_with('/')) return "";
+  const std::string base = BaseName(model);
+  if (!base.ends_with(".json") && !base.ends_with(".safetensors")) return model;
+  const std::string parent = model.substr(0, model.size() - base.size() - 1);
+  return parent.empty() ? "/" : parent;
+}
+
+// Where the engine gets the model on the nodes: from --model-path, by what a pasted command serves,
+// or from MODEL itself; a relative one is asked for when it starts.
+void PlaceModel(const LaunchOptions& options, Deployment* deployment, LaunchSite* site) {
+  std::optional<std::string>& served = deployment->settings.served_model;
+  if (!site->model_path.empty()) {
+    served = site->model_path;
+  } else if (served) {
+    site->model_path = served->starts_with('/') ? *served : "";
+  } else {
+    site->model_path = DirectoryOf(options.what.model);
+    served = site->model_path.empty() ? "<MODEL_PATH>" : site->model_path;
+  }
+}
+
+// What the version would refuse of the commands that the files hold, each told once.
+Result<std::vector<Finding>> CheckCommands(const Plan& plan, const ConfigStore& store,
+                                           const Bundle& bundle) {
+  SHARDPLAN_ASSIGN_OR_RETURN(const FlagTable table, FlagTable::Load(store, plan.engine));
+  std::vector<std::vector<std::string>> commands = bundle.commands;
+  if (commands.empty()) {
+    for (const LaunchPlan& launch : plan.launch) commands.push_back(launch.argv);
+  }
+  std::vector<Finding> findings;
+  for (const std::vector<std::string>& argv : commands) {
+    for (Finding& finding : CheckEmitted(table, plan.engine_version, argv)) {
+      const bool told = std::any_of(findings.begin(), findings.end(), [&](const Finding& f) {
+        return f.id == finding.id && f.subject == finding.subject;
+      });
+      if (!told) findings.push_back(std::move(finding));
+    }
+  }
+  return findings;
+}
+
+Result<Answer> Run(const LaunchTarget& target, const LaunchOptions& options,
+                   const std::vector<std::string>& line) {
   SHARDPLAN_ASSIGN_OR_RETURN(const Context context, LoadContext(options.what, options.output));
   Deployment deployment = options.what.deployment;
-  if (!options.site.model_path.empty()) deployment.settings.served_model = options.site.model_path;
+  LaunchSite site = options.site;
+  PlaceModel(options, &deployment, &site);
   SHARDPLAN_ASSIGN_OR_RETURN(
       const Plan plan, EvaluatePlan(context.model, context.catalog, context.store, deployment));
   const ExitCode code = plan.verdict == Verdict::kFits ? kExitYes : kExitNo;
@@ -63,15 +133,26 @@ Result<Answer> Run(const LaunchTarget& target, const LaunchOptions& options) {
     PrintError("nothing is written: " + VerdictLine(plan));
     return Answer{"", kExitNo, ""};
   }
-  SHARDPLAN_ASSIGN_OR_RETURN(Bundle bundle,
-                             target.make(LaunchInput{plan, context.model, options.site}));
+  SHARDPLAN_ASSIGN_OR_RETURN(Bundle bundle, target.make(LaunchInput{plan, context.model, site}));
+  SHARDPLAN_ASSIGN_OR_RETURN(const std::vector<Finding> findings,
+                             CheckCommands(plan, context.store, bundle));
+  if (!findings.empty() && !options.force) {
+    for (const Finding& finding : findings) {
+      PrintError(fmt::format("nothing is written: {}: {}: {}{}", finding.id, finding.subject,
+                             finding.message, finding.fix.empty() ? "" : "; " + finding.fix));
+    }
+    return Answer{"", kExitNo, ""};
+  }
+  bundle.files.push_back(
+      {"README.md", RenderReviewSheet(plan, target.name, bundle, findings, line), false});
   bundle.files.push_back({"plan.json", RenderPlanJson(plan), false});
+  const ExitCode written = findings.empty() ? code : kExitNo;
   if (options.output.file.empty() || options.output.file == "-") {
-    return Answer{RenderLaunch(target.name, bundle, options.output.format), code, ""};
+    return Answer{RenderLaunch(target.name, bundle, options.output.format), written, ""};
   }
   SHARDPLAN_RETURN_IF_ERROR(WriteBundle(bundle, options.output.file));
   return Answer{RenderLaunchReport(target.name, bundle, options.output.file, options.output.format),
-                code, ""};
+                written, ""};
 }
 
 }  // namespace
@@ -89,7 +170,10 @@ Command AddLaunchTarget(CLI::App* group, LaunchTarget target) {
   if (target.add_options) target.add_options(set.get());
   AddOutputOptions(set.get(), &options->output, "DIR",
                    "Write the files into DIR, which must be empty or not be there");
-  return {app, set, [options, target = std::move(target)] { return Run(target, *options); }};
+  const OptionSet* const words = set.get();
+  return {app, set, [options, words, target = std::move(target)] {
+            return Run(target, *options, words->line());
+          }};
 }
 
 CLI::App* AddLaunchGroup(CLI::App* parent) {
@@ -98,7 +182,7 @@ CLI::App* AddLaunchGroup(CLI::App* parent) {
       "Write what starts the deployment: scripts, containers, manifests, file lists\n\n"
       "Examples:\n"
       "  shardplan launch commands /models/Kimi-K3 --gpu h20-141 --tp 8 --pp 2\n"
-      "  shardplan launch commands /models/Kimi-K3 --gpu h20-141 --tp 8 --pp 2 -o deploy/");
+      "  shardplan launch docker /models/Kimi-K3 --gpu h20-141 --tp 8 --pp 2 -o deploy/");
 }
 
 }  // namespace shardplan::cli

@@ -53,6 +53,8 @@ class OptionSet {
 
   // The words of the line, so that errors name an option by the name that was given.
   void SetLine(std::vector<std::string> words) { line_ = std::move(words); }
+  // The same words, the commands' names first.
+  const std::vector<std::string>& line() const { return line_; }
 
   const Status& status() const { return status_; }
 

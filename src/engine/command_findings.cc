@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 
+#include "engine/command.h"
 #include "shardplan/base/file.h"
 
 namespace shardplan {
@@ -113,6 +115,29 @@ std::vector<Finding> CheckLaunch(const FlagTable& table, std::string_view versio
            fmt::format("{} {}", table.dialect().name, Printable(version)),
            "does not have flags of the launch command yet, which came with: " + missing,
            "plan a later version, or start it in another way"}};
+}
+
+std::vector<Finding> CheckEmitted(const FlagTable& table, std::string_view version,
+                                  const std::vector<std::string>& argv) {
+  const Dialect& engine = table.dialect();
+  // `vllm serve …`, `python3 -m MODULE …`
+  const size_t begin = std::min<size_t>(engine.model_is_word ? 2 : 3, argv.size());
+  std::vector<CommandWord> words;
+  for (size_t i = begin; i < argv.size(); ++i) words.push_back({argv[i]});
+  const Result<ParsedCommand> command = ParseArguments(table, words, version);
+  if (!command) {
+    return {{"launch.flag_unknown", Severity::kError, command.error().subject,
+             command.error().message, command.error().hint}};
+  }
+  std::vector<Finding> findings;
+  for (const ParsedFlag& flag : command->flags) {
+    CheckVersion(engine, *flag.row, {flag.row->name, flag.ValueText(), true}, version, &findings);
+  }
+  for (Finding& finding : findings) {
+    finding.severity = Severity::kError;
+    finding.id.replace(0, finding.id.find('.'), "launch");
+  }
+  return findings;
 }
 
 }  // namespace shardplan

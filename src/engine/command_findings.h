@@ -29,6 +29,15 @@ std::vector<Finding> CheckCommand(const FlagTable& table, std::string_view versi
 std::vector<Finding> CheckLaunch(const FlagTable& table, std::string_view version,
                                  const std::vector<std::string>& argv);
 
+// Whether the version takes the whole command, as its parser reads it (program first; words such as
+// "<MASTER_ADDR>" are values). Errors, one for each:
+//
+//   launch.flag_unknown   the engine has no such flag, or it lacks its value
+//   launch.flag_too_new   the version does not have the flag yet
+//   launch.flag_removed   the version does not have the flag any more
+std::vector<Finding> CheckEmitted(const FlagTable& table, std::string_view version,
+                                  const std::vector<std::string>& argv);
+
 }  // namespace shardplan
 
 #endif  // SHARDPLAN_ENGINE_COMMAND_FINDINGS_H_

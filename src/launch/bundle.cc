@@ -50,6 +50,11 @@ Status WriteArtefact(const std::string& directory, const Artefact& file) {
 
 }  // namespace
 
+std::string SiteVariable::ValueOf(int64_t node) const {
+  if (values.empty()) return "";
+  return values.size() == 1 ? values[0] : values.at(static_cast<size_t>(node));
+}
+
 Status WriteBundle(const Bundle& bundle, const std::string& directory) {
   SHARDPLAN_ASSIGN_OR_RETURN(StagedDirectory staged, StagedDirectory::Create(directory));
   for (const Artefact& file : bundle.files) {

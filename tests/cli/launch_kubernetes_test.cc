@@ -27,7 +27,7 @@ TEST(LaunchKubernetesTest, WritesAFolderForKubectl) {
       target + "'");
   ASSERT_EQ(written.code, 0) << written.err;
   for (const char* file : {"kustomization.yaml", "configmap.yaml", "service.yaml",
-                           "leaderworkerset.yaml", "plan.json"}) {
+                           "leaderworkerset.yaml", "README.md", "plan.json"}) {
     EXPECT_TRUE(std::filesystem::exists(target + "/" + file)) << file;
   }
   const std::string set = ReadText(target + "/leaderworkerset.yaml");
@@ -77,6 +77,13 @@ TEST(LaunchKubernetesTest, RefusesValuesThatKubernetesWould) {
     EXPECT_NE(outcome.err.find(message), std::string::npos) << option << ": " << outcome.err;
     EXPECT_EQ(outcome.out, "") << option;
   }
+}
+
+TEST(LaunchKubernetesTest, ThePrintedFilesAreTheWrittenOnes) {
+  const Outcome first = RunProgram(kTiny);
+  EXPECT_EQ(first.code, 0) << first.err;
+  EXPECT_EQ(first.out, RunProgram(kTiny).out);
+  EXPECT_EQ(first.out.find("<MASTER_ADDR>"), std::string::npos);
 }
 
 TEST(LaunchKubernetesTest, AsksForTheModelsPathOnTheNodes) {

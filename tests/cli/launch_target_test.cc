@@ -31,7 +31,8 @@ TEST(LaunchTargetTest, WritesADirectoryWithThePlan) {
   EXPECT_TRUE(std::filesystem::exists(target + "/node-0.sh"));
   EXPECT_TRUE(ReadText(target + "/plan.json").starts_with("{\n  \"schema_version\": 1"));
   EXPECT_EQ(
-      RunProgram("launch commands tiny-dense/config.json --gpu h20-96 --tp 1 -o '" + target + "'").code,
+      RunProgram("launch commands tiny-dense/config.json --gpu h20-96 --tp 1 -o '" + target + "'")
+          .code,
       4);
 }
 
@@ -39,13 +40,80 @@ TEST(LaunchTargetTest, WritesNothingOfWhatDoesNotFit) {
   const TempDir dir;
   const std::string target = dir.Path("out");
   const std::string command =
-      "launch commands tiny-dense/config.json --gpu l4-24 --gpu-memory-in-use 23GiB -o '" + target + "'";
+      "launch commands tiny-dense/config.json --gpu l4-24 --gpu-memory-in-use 23GiB -o '" + target +
+      "'";
   const Outcome refused = RunProgram(command);
   EXPECT_EQ(refused.code, 1);
   EXPECT_NE(refused.err.find("nothing is written: does not fit"), std::string::npos) << refused.err;
   EXPECT_FALSE(std::filesystem::exists(target));
   EXPECT_EQ(RunProgram(command + " --force").code, 1);
   EXPECT_TRUE(std::filesystem::exists(target + "/node-0.sh"));
+}
+
+TEST(LaunchTargetTest, TheSameInputGivesTheSameBytes) {
+  const TempDir dir;
+  const std::string command =
+      "launch docker tiny-moe/config.json --gpu h20-96 --tp 1 --model-path '/m m' -o ";
+  ASSERT_EQ(RunProgram(command + "'" + dir.Path("one") + "'").code, 0);
+  ASSERT_EQ(RunProgram(command + "'" + dir.Path("another one") + "'").code, 0);
+  for (const char* file : {"node-0.sh", "common.sh", "README.md", "plan.json"}) {
+    const std::string one = ReadText(dir.Path("one") + "/" + file);
+    EXPECT_EQ(one, ReadText(dir.Path("another one") + "/" + file)) << file;
+    EXPECT_EQ(one.find(dir.path()), std::string::npos) << file;
+  }
+  EXPECT_NE(ReadText(dir.Path("one/README.md"))
+                .find("\nshardplan launch docker tiny-moe/config.json --gpu h20-96 --tp 1 "
+                      "--model-path '/m m'\n"),
+            std::string::npos);
+}
+
+TEST(LaunchTargetTest, WritesNoFlagThatTheVersionLacks) {
+  const TempDir dir;
+  const std::string target = dir.Path("out");
+  const std::string command =
+      "launch commands tiny-dense/config.json --engine vllm@0.20.0 --gpu h20-96 --from-command "
+      "'vllm serve --cohere-format x' -o '" +
+      target + "'";
+  const Outcome refused = RunProgram(command);
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_NE(refused.err.find("nothing is written: launch.flag_too_new: --cohere-format: vLLM "
+                             "0.20.0 does not have it: it came with 0.26.0"),
+            std::string::npos)
+      << refused.err;
+  EXPECT_FALSE(std::filesystem::exists(target));
+  EXPECT_EQ(RunProgram(command + " --force").code, 1);
+  EXPECT_NE(ReadText(target + "/README.md").find("launch.flag_too_new"), std::string::npos);
+}
+
+TEST(LaunchTargetTest, SaysWhereTheModelIs) {
+  const auto model = [](const std::string& options) {
+    const Outcome outcome =
+        RunProgram("launch commands tiny-dense/config.json --gpu h20-96 " + options);
+    const size_t at = outcome.out.find("MODEL_PATH=");
+    return at == std::string::npos ? "" : outcome.out.substr(at, outcome.out.find('\n', at) - at);
+  };
+  EXPECT_EQ(model("--model-path /a"), "MODEL_PATH=/a");
+  EXPECT_EQ(model("--from-command 'vllm serve /b'"), "MODEL_PATH=/b");
+  EXPECT_EQ(model("--from-command 'vllm serve org/name'"), "");
+  EXPECT_EQ(model(""), "");
+  const Outcome absolute =
+      RunProgram("launch commands \"$PWD/tiny-dense/config.json\" --gpu h20-96");
+  EXPECT_NE(absolute.out.find("MODEL_PATH=" + testing_support::CliData() + "/tiny-dense\n"),
+            std::string::npos);
+}
+
+TEST(LaunchTargetTest, RefusesPlacesThatCannotBe) {
+  const auto code = [](const std::string& options) {
+    return RunProgram("launch commands tiny-dense/config.json --gpu h20-96 --model-path /m " +
+                      options)
+        .code;
+  };
+  EXPECT_EQ(code("--fabric token-ring"), 2);
+  EXPECT_EQ(code("--name 'A b'"), 2);
+  EXPECT_EQ(code("--port 99999"), 2);
+  EXPECT_EQ(code("--host a --host b"), 2);
+  EXPECT_EQ(code("--api-host 'a b'"), 2);
+  EXPECT_EQ(code("--fabric socket"), 0);
 }
 
 }  // namespace

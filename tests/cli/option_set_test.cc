@@ -143,5 +143,10 @@ TEST(ParseDecimalTest, PlainDecimals) {
   EXPECT_EQ(ParseDecimal("0,9").error().ToString(), "0,9: expected a decimal number such as 0.9");
 }
 
+TEST_F(OptionSetTest, KnowsTheLine) {
+  EXPECT_EQ(Parse({"m", "--tp", "8"}), "");
+  EXPECT_THAT(options_.line(), ElementsAre("m", "--tp", "8"));
+}
+
 }  // namespace
 }  // namespace shardplan::cli

@@ -128,5 +128,40 @@ TEST(CheckLaunch, OldVersionsDoNotKnowNewFlags) {
             "does not have flags of the launch command yet, which came with: --nnodes (0.11.1)");
 }
 
+TEST(CheckEmitted, RefusesWhatTheVersionDoesNotTake) {
+  const auto table = FlagTable::Load(ConfigStore::BuiltIn(), "vllm");
+  ASSERT_TRUE(table.has_value());
+  const auto check = [&](std::string_view version, std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {"vllm", "serve", "<MODEL_PATH>"});
+    std::string ids;
+    for (const Finding& finding : CheckEmitted(*table, version, flags)) {
+      EXPECT_EQ(finding.severity, Severity::kError);
+      ids += finding.id + " " + finding.subject + ";";
+    }
+    return ids;
+  };
+  EXPECT_EQ(check("0.31.0", {"--nnodes", "2", "--master-addr", "<MASTER_ADDR>", "--headless"}), "");
+  EXPECT_EQ(check("0.8.0", {"--nnodes", "2", "--headless"}),
+            "launch.flag_too_new --nnodes;launch.flag_too_new --headless;");
+  EXPECT_EQ(check("0.31.0", {"--calculate-kv-scales"}),
+            "launch.flag_removed --calculate-kv-scales;");
+  EXPECT_EQ(check("0.31.0", {"--expert-parallel-size", "8"}),
+            "launch.flag_unknown --expert-parallel-size;");
+  EXPECT_EQ(check("0.31.0", {"--nnodes"}), "launch.flag_unknown --nnodes;");
+  EXPECT_EQ(check("0.31.0", {"--speculative-config", "{\"a\": "}),
+            "launch.flag_unknown --speculative-config --speculative-config;");
+}
+
+TEST(CheckEmitted, ReadsSglangs) {
+  const auto table = FlagTable::Load(ConfigStore::BuiltIn(), "sglang");
+  ASSERT_TRUE(table.has_value());
+  std::vector<std::string> argv = {"python3",           "-m", "sglang.launch_server",
+                                   "--model-path",      "/m", "--dist-init-addr",
+                                   "<MASTER_ADDR>:5000"};
+  EXPECT_TRUE(CheckEmitted(*table, "0.5.21", argv).empty());
+  argv.emplace_back("--nonsense-flag");
+  EXPECT_EQ(CheckEmitted(*table, "0.5.21", argv).size(), 1U);
+}
+
 }  // namespace
 }  // namespace shardplan

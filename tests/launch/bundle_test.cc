@@ -52,7 +52,7 @@ TEST(WriteBundleTest, RefusesADirectoryThatHoldsSomething) {
 
 TEST(RenderBundleTest, NamesEveryFile) {
   EXPECT_EQ(RenderBundle({{{"a", "1\n"}, {"b/\x1b[2J", "2"}}}),
-            "==> a <==\n1\n\n==> b/\\x1B[2J <==\n2\n");
+            "==> a <==\n1\n\n==> b/\\x1b[2J <==\n2\n");
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ TEST(RenderLaunchTest, PrintsTheFiles) {
 
 TEST(RenderLaunchReportTest, TellsWhatWasWritten) {
   const std::string text = RenderLaunchReport("commands", kBundle, "de\nploy", Format::kTable);
-  EXPECT_TRUE(text.starts_with("Written to de\\x0Aploy\n")) << text;
+  EXPECT_TRUE(text.starts_with("Written to de\\x0aploy\n")) << text;
   EXPECT_NE(text.find("node-0.sh"), std::string::npos);
   const auto json =
       nlohmann::json::parse(RenderLaunchReport("commands", kBundle, "deploy", Format::kJson));

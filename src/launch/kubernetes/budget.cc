@@ -3,23 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
+#include "launch/start_estimate.h"
 #include "shardplan/base/units.h"
 
 namespace shardplan::kubernetes {
 namespace {
 
-// Assumptions, each told where it counts.
-constexpr int64_t kWorkerProcess = 4 * kGiB;  // Python, CUDA and NCCL of one rank
-constexpr int64_t kServer = 8 * kGiB;         // API server, scheduler, tokenizers
-constexpr int64_t kShardUnknown = 16 * kGiB;  // without headers
-constexpr int64_t kReadRate = kGiB;           // a second, of one node from a shared filesystem
-constexpr int64_t kWarmUpSeconds = 600;
-
-// /dev/shm of one rank. vLLM's documents ask for --ipc=host or a large --shm-size; SGLang's for 32g
-// on 8.
-int64_t ShmPerRank(const std::string& engine) { return (engine == "sglang" ? 4 : 2) * kGiB; }
+constexpr int64_t kShared = 32 * kGiB;        // assumed
+constexpr int64_t kShardUnknown = 16 * kGiB;  // assumed where there are no headers
 
 Bytes LargestShard(const Model& model) {
   Bytes largest;
@@ -30,10 +22,7 @@ Bytes LargestShard(const Model& model) {
 
 }  // namespace
 
-Bytes ShmSize(const Plan& plan, const Options& options, int64_t gpus) {
-  if (options.shm_size) return *options.shm_size;
-  return Bytes(std::max<int64_t>(4 * kGiB, gpus * ShmPerRank(plan.engine)));
-}
+Bytes ShmSize(const Options& options) { return options.shm_size.value_or(Bytes(kShared)); }
 
 HostBudget MakeHostBudget(const LaunchInput& input, const Options& options, int64_t gpus) {
   const Plan& plan = input.plan;
@@ -47,10 +36,10 @@ HostBudget MakeHostBudget(const LaunchInput& input, const Options& options, int6
   if (plan.static_memory && plan.static_memory->host_cache) {
     add("second cache in host memory", plan.static_memory->host_cache->per_node, false);
   }
-  add("/dev/shm when it is full", ShmSize(plan, options, gpus), !options.shm_size.has_value());
-  add(fmt::format("worker processes, {} × {}", gpus, FormatGiB(Bytes(kWorkerProcess), 0)),
-      Bytes(kWorkerProcess) * gpus, true);
-  add("API server and scheduler", Bytes(kServer), true);
+  add("/dev/shm when it is full", ShmSize(options), !options.shm_size.has_value());
+  add(fmt::format("worker processes, {} × {}", gpus, FormatGiB(Bytes(kHostBytesPerRank), 0)),
+      Bytes(kHostBytesPerRank) * gpus, true);
+  add("API server and scheduler", Bytes(kHostBytesPerNode), true);
   const Bytes shard = LargestShard(input.model);
   const bool known = shard > Bytes();
   add("page cache while loading, two shard files", (known ? shard : Bytes(kShardUnknown)) * 2,
@@ -69,24 +58,23 @@ HostBudget MakeHostBudget(const LaunchInput& input, const Options& options, int6
 
 StartupEstimate EstimateStartup(const LaunchInput& input, const Options& options) {
   StartupEstimate out;
-  for (const FilesPlan& files : input.plan.files) {
-    out.from_files = true;
-    out.bytes = std::max(out.bytes, files.bytes);
-  }
-  if (!out.from_files) {
-    std::map<int64_t, Bytes> nodes;
-    for (const RankPlan& rank : input.plan.ranks) {
-      nodes[rank.place.node] += rank.weights + rank.offloaded;
-    }
-    for (const auto& [node, bytes] : nodes) out.bytes = std::max(out.bytes, bytes);
+  out.from_files = !input.plan.files.empty();
+  for (const LaunchPlan& launch : input.plan.launch) {
+    out.bytes = std::max(out.bytes, EstimateStart(input.plan, launch.node).bytes);
   }
   out.rate_given = options.read_rate.has_value();
-  out.rate = options.read_rate.value_or(Bytes(kReadRate));
+  out.rate = options.read_rate.value_or(Bytes(kReadBytesPerSecond));
   out.load_seconds = CeilDiv(out.bytes.count(), std::max<int64_t>(1, out.rate.count()));
   out.given = options.startup_seconds.has_value();
-  out.seconds = options.startup_seconds.value_or(2 * out.load_seconds + kWarmUpSeconds);
+  out.seconds = options.startup_seconds.value_or(2 * out.load_seconds + kSecondsAfterLoading);
   return out;
 }
+
+namespace {
+
+std::string FormatRate(Bytes rate) { return fmt::format("{:.4g} GB", InGB(rate).value()); }
+
+}  // namespace
 
 std::string Describe(const HostBudget& budget) {
   std::string out = budget.given ? "Memory as given. What the plan would ask for:\n"
@@ -102,14 +90,14 @@ std::string Describe(const StartupEstimate& startup) {
   std::string out = fmt::format(
       "A node reads {} of {}:\n{} s at {} a second ({}).\n", FormatGiB(startup.bytes, 1),
       startup.from_files ? "shard files" : "weights (no shard headers were there)",
-      FormatCount(startup.load_seconds), FormatAuto(startup.rate),
+      FormatCount(startup.load_seconds), FormatRate(startup.rate),
       startup.rate_given ? "given" : "assumed");
   const std::string seconds = FormatCount(startup.seconds);
   out += startup.given ? fmt::format("The engine may take {} s to start, as given.\n", seconds)
                        : fmt::format(
                              "The engine may take {} s to start: twice that, and {} s to compile\n"
                              "and warm up (assumed).\n",
-                             seconds, kWarmUpSeconds);
+                             seconds, kSecondsAfterLoading);
   return out;
 }
 

@@ -29,7 +29,7 @@ struct HostBudget {
 
 // How large /dev/shm may become: NCCL, message queues between workers and multimodal inputs lie
 // there.
-Bytes ShmSize(const Plan& plan, const Options& options, int64_t gpus);
+Bytes ShmSize(const Options& options);
 
 HostBudget MakeHostBudget(const LaunchInput& input, const Options& options, int64_t gpus);
 
@@ -44,7 +44,7 @@ struct StartupEstimate {
 };
 
 // Time between the engine's start and its first answer: twice what reading takes, and ten minutes
-// for compiling, graphs and warming up.
+// for compiling, graphs and warming up (launch/start_estimate.h).
 StartupEstimate EstimateStartup(const LaunchInput& input, const Options& options);
 
 // Both as comments.

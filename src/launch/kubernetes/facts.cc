@@ -10,6 +10,7 @@
 #include <set>
 #include <string_view>
 
+#include "launch/container.h"
 #include "launch/kubernetes/names.h"
 #include "shardplan/base/file.h"
 
@@ -39,20 +40,20 @@ Status SetName(const LaunchSite& site, Facts* facts) {
 }
 
 Status SetImage(const LaunchInput& input, Facts* facts) {
-  const Plan& plan = input.plan;
-  facts->image = input.site.image;
+  const Options& o = *facts->options;
+  facts->image = o.image;
   if (facts->image.empty()) {
     if (facts->gpu_resource != "nvidia.com/gpu") {
       return Refuse("--image", "expected the engine's image for this card, found none",
                     "the default images are built for NVIDIA's cards");
     }
-    // The names under which both projects publish.
-    facts->image = (plan.engine == "sglang" ? "lmsysorg/sglang:v" : "vllm/vllm-openai:v") +
-                   plan.engine_version;
+    facts->image = DefaultImage(input.plan);
     facts->image_derived = true;
   }
-  if (!input.site.image_digest.empty()) facts->image += "@" + input.site.image_digest;
-  return CheckImage(facts->image);
+  SHARDPLAN_RETURN_IF_ERROR(CheckImage(facts->image));
+  if (o.image_digest.empty()) return {};
+  facts->image += "@" + o.image_digest;
+  return CheckDigest(o.image_digest);
 }
 
 // The word behind a flag, "--flag value" or "--flag=value"; the last one counts.
@@ -215,7 +216,8 @@ Status SetRanks(const Plan& plan, Facts* facts) {
 // The site's variables, then the plan's; a name that is given twice counts once, the site's first.
 // Those that the pod sets from its own address are not taken from a command.
 void SetEnvironment(const LaunchSite& site, Facts* facts) {
-  std::set<std::string> seen = {"POD_IP", "POD_NAME", "POD_NAMESPACE", "VLLM_HOST_IP"};
+  std::set<std::string> seen = {"POD_IP",       "POD_NAME",       "POD_NAMESPACE",
+                                "VLLM_HOST_IP", "SGLANG_HOST_IP", "NODE_INDEX"};
   const auto add = [&](const std::string& name, const std::string& value) {
     if (!value.empty() && seen.insert(name).second) facts->env.emplace_back(name, value);
   };
@@ -223,6 +225,7 @@ void SetEnvironment(const LaunchSite& site, Facts* facts) {
   add("GLOO_SOCKET_IFNAME", site.socket_ifname);
   add("NCCL_IB_HCA", site.ib_hca);
   if (site.gid_index) add("NCCL_IB_GID_INDEX", std::to_string(*site.gid_index));
+  if (facts->nodes > 1 && site.fabric == Fabric::kSocket) add("NCCL_IB_DISABLE", "1");
   for (const auto& [name, value] : facts->command.env) {
     if (name.starts_with("LWS_")) continue;
     if (seen.insert(name).second) facts->env.emplace_back(name, value);
@@ -267,7 +270,7 @@ Result<Facts> MakeFacts(const LaunchInput& input, const Options& options) {
   SetEnvironment(input.site, &facts);
   facts.numa_bind = std::any_of(facts.command.words.begin(), facts.command.words.end(),
                                 [](const GroupWord& word) { return word.text == "--numa-bind"; });
-  facts.shm = ShmSize(input.plan, options, facts.gpus);
+  facts.shm = ShmSize(options);
   facts.budget = MakeHostBudget(input, options, facts.gpus);
   facts.startup = EstimateStartup(input, options);
   return facts;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,12 +11,14 @@
 #include "launch/kubernetes/pod.h"
 #include "launch/kubernetes/scripts.h"
 #include "launch/yaml_writer.h"
+#include "shardplan/base/units.h"
 
 namespace shardplan::kubernetes {
 namespace {
 
 struct Manifest {
   std::string file;
+  std::string purpose;
   YamlDocument document;
 };
 
@@ -35,7 +38,7 @@ void Put(const PodTemplate& pod, const std::string& pointer, YamlDocument* docum
 
 Manifest Scripts(const Facts& facts,
                  const std::vector<std::pair<std::string, std::string>>& scripts) {
-  Manifest out{"configmap.yaml", {}};
+  Manifest out{"configmap.yaml", "what runs in the pods, and the lists of shard files", {}};
   out.document.value = Resource(facts, "v1", "ConfigMap", facts.config_map());
   YamlValue data = YamlValue::object();
   for (const auto& [name, text] : scripts) data[name] = text;
@@ -45,7 +48,7 @@ Manifest Scripts(const Facts& facts,
 
 // The API of node 0, which alone has one.
 Manifest ApiService(const Facts& facts) {
-  Manifest out{"service.yaml", {}};
+  Manifest out{"service.yaml", "the API, inside the cluster", {}};
   out.document.value = Resource(facts, "v1", "Service", facts.api_service());
   YamlValue selector = SelectorOf(facts, Role::kLeader);
   if (facts.is_lws()) selector["leaderworkerset.sigs.k8s.io/worker-index"] = "0";
@@ -66,7 +69,7 @@ Manifest ApiService(const Facts& facts) {
 
 // Names of pods, before they are ready: the engine starts when all nodes have met.
 Manifest NodesService(const Facts& facts) {
-  Manifest out{"headless-service.yaml", {}};
+  Manifest out{"headless-service.yaml", "the names of the nodes", {}};
   out.document.value = Resource(facts, "v1", "Service", facts.headless_service());
   out.document.value["spec"] = {
       {"clusterIP", "None"},
@@ -77,7 +80,7 @@ Manifest NodesService(const Facts& facts) {
 }
 
 Manifest LeaderWorkerSet(const Facts& facts, const std::string& hash) {
-  Manifest out{"leaderworkerset.yaml", {}};
+  Manifest out{"leaderworkerset.yaml", "the nodes, as one group of pods", {}};
   YamlValue value = Resource(facts, "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", facts.name);
   if (!facts.options->topology_key.empty()) {
     value["metadata"]["annotations"] = {
@@ -103,7 +106,9 @@ Manifest LeaderWorkerSet(const Facts& facts, const std::string& hash) {
 
 Manifest StatefulSet(const Facts& facts, Role role, const std::string& hash) {
   const bool leader = role == Role::kLeader;
-  Manifest out{leader ? "statefulset.yaml" : "statefulset-worker.yaml", {}};
+  Manifest out{leader ? "statefulset.yaml" : "statefulset-worker.yaml",
+               leader ? "node 0, which serves" : "the other nodes",
+               {}};
   YamlValue value =
       Resource(facts, "apps/v1", "StatefulSet", leader ? facts.name : facts.worker_set());
   YamlValue spec = {{"serviceName", facts.headless_service()},
@@ -124,7 +129,7 @@ Manifest StatefulSet(const Facts& facts, Role role, const std::string& hash) {
 
 // In the order in which they are applied.
 Manifest Kustomization(const Facts& facts, const std::vector<Manifest>& manifests) {
-  Manifest out{"kustomization.yaml", {}};
+  Manifest out{"kustomization.yaml", "all of it: `kubectl apply -k DIR`", {}};
   YamlValue files = YamlValue::array();
   for (const Manifest& manifest : manifests) files.push_back(manifest.file);
   out.document.value = {{"apiVersion", "kustomize.config.k8s.io/v1beta1"},
@@ -135,6 +140,56 @@ Manifest Kustomization(const Facts& facts, const std::vector<Manifest>& manifest
   out.document.value["resources"] = std::move(files);
   out.document.comment = "kubectl apply -k .";
   return out;
+}
+
+// A comment's lines as a sentence of the review sheet.
+std::string OneLine(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  while (text.ends_with(' ')) text.pop_back();
+  return text;
+}
+
+// What each node runs; the address of node 0 as a placeholder, which its pod fills in.
+std::vector<std::vector<std::string>> CommandsOf(const Facts& facts) {
+  std::vector<std::vector<std::string>> out;
+  for (int64_t node = 0; node < facts.nodes; ++node) {
+    out.push_back(WordsOf(facts.command, node, "<MASTER_ADDR>"));
+  }
+  for (const std::string& word : {std::string("--host"), facts.bind.empty() ? "POD_IP" : facts.bind,
+                                  std::string("--port"), std::to_string(facts.port)}) {
+    out.front().push_back(word);
+  }
+  return out;
+}
+
+void Explain(const Facts& facts, Bundle* bundle) {
+  bundle->assumptions.push_back(OneLine(Describe(facts.startup)));
+  std::string memory = fmt::format("Memory of a pod: {}", QuantityOf(facts.budget.total));
+  for (const BudgetTerm& term : facts.budget.terms) {
+    memory += fmt::format("; {} {}{}", FormatGiB(term.bytes, 1), term.what,
+                          term.assumed ? " (assumed)" : "");
+  }
+  bundle->assumptions.push_back(memory + ".");
+  if (facts.options->image_digest.empty()) {
+    bundle->notes.push_back(
+        fmt::format("The image is named by its tag ({}), which can be moved: pin it with "
+                    "--image-digest.",
+                    facts.image));
+  }
+  if (facts.is_lws()) {
+    bundle->notes.emplace_back("The LeaderWorkerSet controller has to be in the cluster.");
+  }
+  if (facts.bind.empty()) {
+    bundle->notes.emplace_back(
+        "The pods are on the network of their nodes: the API is on the node's address.");
+  }
+  if (facts.options->gpu_product.empty() && facts.options->node_selector.empty() &&
+      facts.input->site.hosts.empty()) {
+    bundle->notes.push_back(
+        fmt::format("Nothing says which nodes have {}: any node with {} free "
+                    "cards is taken.",
+                    facts.input->plan.gpu_name, facts.gpus));
+  }
 }
 
 }  // namespace
@@ -155,8 +210,10 @@ Result<Bundle> MakeManifests(const LaunchInput& input, const Options& options) {
   Bundle bundle;
   for (const Manifest& manifest : manifests) {
     SHARDPLAN_ASSIGN_OR_RETURN(std::string text, WriteYaml(manifest.document));
-    bundle.files.push_back({manifest.file, std::move(text), false});
+    bundle.files.push_back({manifest.file, std::move(text), false, manifest.purpose});
   }
+  bundle.commands = CommandsOf(facts);
+  Explain(facts, &bundle);
   return bundle;
 }
 

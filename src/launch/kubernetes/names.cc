@@ -114,4 +114,12 @@ Status CheckImage(const std::string& image) {
   return Refuse("--image", "an image such as vllm/vllm-openai:v0.31.0", image);
 }
 
+Status CheckDigest(const std::string& digest) {
+  constexpr size_t kDigits = 64;
+  const bool good = digest.starts_with("sha256:") && digest.size() == 7 + kDigits &&
+                    digest.find_first_not_of("0123456789abcdef", 7) == std::string::npos;
+  if (good) return {};
+  return Refuse("--image-digest", "sha256: and 64 lower-case hexadecimal digits", digest);
+}
+
 }  // namespace shardplan::kubernetes

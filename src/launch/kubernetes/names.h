@@ -40,6 +40,9 @@ Status CheckRelativePath(const std::string& subject, const std::string& path);
 // An image's reference: printable, no spaces, and something before the tag. Fails with kUsage.
 Status CheckImage(const std::string& image);
 
+// "sha256:" and 64 hexadecimal digits. Fails with kUsage.
+Status CheckDigest(const std::string& digest);
+
 }  // namespace shardplan::kubernetes
 
 #endif  // SHARDPLAN_LAUNCH_KUBERNETES_NAMES_H_

@@ -22,6 +22,8 @@ struct Toleration {
 
 struct Options {
   Kind kind = Kind::kLeaderWorkerSet;
+  std::string image;           // empty: the engine's own, of the version that was planned
+  std::string image_digest;    // "sha256:…"
   std::string namespace_name;  // empty: the one kubectl is set to
   std::vector<std::pair<std::string, std::string>> labels;
   std::vector<std::pair<std::string, std::string>> node_selector;

@@ -26,8 +26,9 @@ YamlValue PodVariables(const Facts& facts) {
     env.push_back(FromField("POD_NAME", "metadata.name"));
     env.push_back(FromField("POD_NAMESPACE", "metadata.namespace"));
   }
-  if (facts.nodes > 1 && facts.input->plan.engine == "vllm") {
-    env.push_back(FromField("VLLM_HOST_IP", "status.podIP"));
+  if (facts.nodes > 1) {
+    const bool sglang = facts.input->plan.engine == "sglang";
+    env.push_back(FromField(sglang ? "SGLANG_HOST_IP" : "VLLM_HOST_IP", "status.podIP"));
   }
   return env;
 }

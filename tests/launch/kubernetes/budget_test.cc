@@ -14,16 +14,16 @@ TEST(KubernetesBudgetTest, MemoryIsTheSumOfItsTerms) {
   KubernetesWorld world = VllmWorld(2);
   world.model.inventory.shards.front().file_bytes = Bytes(16 * kGiB);
   const HostBudget budget = MakeHostBudget(world.input(), world.options, 2);
-  // 64 pinned, 4 of /dev/shm, 2 × 4 of workers, 8 of the server, 2 × 16 of files, a tenth.
-  EXPECT_EQ(budget.total, Bytes(128 * kGiB));
+  // 64 pinned, 32 of /dev/shm, 2 × 8 of workers, 16 of the server, 2 × 16 of files, a tenth.
+  EXPECT_EQ(budget.total, Bytes(176 * kGiB));
   EXPECT_EQ(Describe(budget),
             "Memory of the container, page cache counted:\n"
             "      64.0 GiB  offloaded weights, pinned, as the allocator takes them\n"
-            "       4.0 GiB  /dev/shm when it is full (assumed)\n"
-            "       8.0 GiB  worker processes, 2 × 4 GiB (assumed)\n"
-            "       8.0 GiB  API server and scheduler (assumed)\n"
+            "      32.0 GiB  /dev/shm when it is full (assumed)\n"
+            "      16.0 GiB  worker processes, 2 × 8 GiB (assumed)\n"
+            "      16.0 GiB  API server and scheduler (assumed)\n"
             "      32.0 GiB  page cache while loading, two shard files\n"
-            "      11.6 GiB  margin, a tenth (assumed)\n");
+            "      16.0 GiB  margin, a tenth (assumed)\n");
 }
 
 TEST(KubernetesBudgetTest, TheNodeThatNeedsMostDecides) {
@@ -62,11 +62,11 @@ TEST(KubernetesBudgetTest, WhatIsGivenCounts) {
 TEST(KubernetesBudgetTest, StartingTakesTwiceTheReading) {
   KubernetesWorld world = VllmWorld(2);
   StartupEstimate startup = EstimateStartup(world.input(), world.options);
-  EXPECT_EQ(startup.load_seconds, 100);
-  EXPECT_EQ(startup.seconds, 800);
+  EXPECT_EQ(startup.load_seconds, 108);
+  EXPECT_EQ(startup.seconds, 816);
   EXPECT_EQ(Describe(startup),
-            "A node reads 100.0 GiB of shard files:\n100 s at 1.000 GiB a second (assumed).\n"
-            "The engine may take 800 s to start: twice that, and 600 s to compile\n"
+            "A node reads 100.0 GiB of shard files:\n108 s at 1 GB a second (assumed).\n"
+            "The engine may take 816 s to start: twice that, and 600 s to compile\n"
             "and warm up (assumed).\n");
   world.options.read_rate = Bytes(3 * kGiB);
   EXPECT_EQ(EstimateStartup(world.input(), world.options).load_seconds, 34);

@@ -38,16 +38,18 @@ TEST(KubernetesFactsTest, GivenNamesAreCheckedNotMended) {
 
 TEST(KubernetesFactsTest, Images) {
   KubernetesWorld world = VllmWorld(1);
-  world.site.image = "registry.local/vllm:v1";
-  world.site.image_digest = "sha256:0123";
-  EXPECT_EQ(world.Facts().image, "registry.local/vllm:v1@sha256:0123");
+  world.options.image = "registry.local/vllm:v1";
+  world.options.image_digest = "sha256:" + std::string(64, '0');
+  EXPECT_EQ(world.Facts().image, "registry.local/vllm:v1@sha256:" + std::string(64, '0'));
   EXPECT_FALSE(world.Facts().image_derived);
-  world.site.image = "x\ny";
+  world.options.image_digest = "sha256:0123";
+  EXPECT_TRUE(world.Error().starts_with("--image-digest: expected sha256: and 64 "));
+  world.options.image = "x\ny";
   EXPECT_TRUE(world.Error().starts_with("--image: expected an image such as "));
-  world.site = {};
+  world.options = {};
   world.plan.gpu_name = "AMD Instinct MI300X";
   EXPECT_TRUE(world.Error().starts_with("--image: expected the engine's image for this card"));
-  world.site.image = "rocm/vllm:latest";
+  world.options.image = "rocm/vllm:latest";
   EXPECT_EQ(world.Facts().gpu_resource, "amd.com/gpu");
 }
 
@@ -166,6 +168,16 @@ TEST(KubernetesFactsTest, VariablesOfTheSiteComeFirst) {
                                           {"NCCL_IB_HCA", "mlx5_0,mlx5_1"},
                                           {"NCCL_IB_GID_INDEX", "3"},
                                           {"A", ""}}));
+}
+
+TEST(KubernetesFactsTest, SocketsBetweenNodesTurnRdmaOff) {
+  KubernetesWorld world = VllmWorld(2);
+  world.site.fabric = Fabric::kSocket;
+  EXPECT_EQ(world.Facts().env.front(),
+            (std::pair<std::string, std::string>{"NCCL_IB_DISABLE", "1"}));
+  world = VllmWorld(1);
+  world.site.fabric = Fabric::kSocket;
+  EXPECT_EQ(world.Facts().env.size(), 1u);
 }
 
 TEST(KubernetesFactsTest, RefusesWhatKubernetesDecides) {

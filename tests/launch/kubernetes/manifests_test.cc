@@ -371,6 +371,21 @@ TEST(KubernetesManifestsTest, WhatYamlCannotHoldIsRefused) {
   ParseAndCheck(world.Manifests());
 }
 
+TEST(KubernetesManifestsTest, TheReviewSheetLearnsWhatIsAssumed) {
+  const KubernetesWorld world = VllmWorld(2);
+  const Bundle bundle = world.Manifests();
+  ASSERT_EQ(bundle.commands.size(), 2u);
+  EXPECT_EQ(bundle.commands[1], world.plan.launch[1].argv);
+  EXPECT_EQ(bundle.commands[0].back(), "8000");
+  ASSERT_EQ(bundle.assumptions.size(), 2u);
+  EXPECT_EQ(bundle.assumptions[0],
+            "A node reads 100.0 GiB of shard files: 108 s at 1 GB a second (assumed). The engine "
+            "may take 816 s to start: twice that, and 600 s to compile and warm up (assumed).");
+  EXPECT_TRUE(bundle.assumptions[1].starts_with("Memory of a pod: 141Gi; 64.0 GiB offloaded"));
+  EXPECT_EQ(bundle.notes.size(), 3u);
+  for (const Artefact& file : bundle.files) EXPECT_NE(file.purpose, "") << file.path;
+}
+
 TEST(KubernetesManifestsTest, TheSameInputGivesTheSameBytes) {
   const KubernetesWorld world = PlanWorld("kimi-k3", testing_support::PublishedKimiK3());
   const KubernetesWorld again = PlanWorld("kimi-k3", testing_support::PublishedKimiK3());

@@ -34,8 +34,8 @@ TEST(KubernetesPodTest, OnlyNode0Serves) {
   const YamlValue leader = EngineOf(world);
   EXPECT_EQ(leader["ports"][0]["containerPort"], 8000);
   EXPECT_EQ(leader["startupProbe"]["httpGet"]["path"], "/health");
-  // 800 s: 100 GiB at the assumed rate, twice, and ten minutes.
-  EXPECT_EQ(leader["startupProbe"]["failureThreshold"], 80);
+  // 816 s: 100 GiB at the assumed rate, twice, and ten minutes.
+  EXPECT_EQ(leader["startupProbe"]["failureThreshold"], 82);
   EXPECT_EQ(leader["startupProbe"]["periodSeconds"], 10);
   EXPECT_GE(leader["livenessProbe"]["failureThreshold"].get<int>() *
                 leader["livenessProbe"]["periodSeconds"].get<int>(),
@@ -61,14 +61,14 @@ TEST(KubernetesPodTest, ResourcesAreTheBudgets) {
   EXPECT_EQ(resources["limits"]["nvidia.com/gpu"], "2");
   EXPECT_EQ(resources["requests"]["nvidia.com/gpu"], "2");
   EXPECT_EQ(resources["limits"]["rdma/hca"], "8");
-  EXPECT_EQ(resources["limits"]["memory"], "93Gi");  // 84 GiB and a tenth
-  EXPECT_EQ(resources["requests"]["memory"], "93Gi");
+  EXPECT_EQ(resources["limits"]["memory"], "141Gi");  // 128 GiB and a tenth
+  EXPECT_EQ(resources["requests"]["memory"], "141Gi");
   EXPECT_EQ(resources["requests"]["cpu"], "6");
   EXPECT_FALSE(resources["limits"].contains("cpu"));
   world.options.cpus = 96;
   world.options.memory = Bytes(512 * kGiB);
   world.plan.gpu_name = "AMD Instinct MI300X";
-  world.site.image = "rocm/vllm:v1";
+  world.options.image = "rocm/vllm:v1";
   resources = EngineOf(world)["resources"];
   EXPECT_EQ(resources["limits"], resources["requests"]);
   EXPECT_EQ(resources["limits"]["cpu"], "96");
@@ -106,7 +106,7 @@ TEST(KubernetesPodTest, TheModelIsReadOnly) {
   EXPECT_EQ(Named(engine["volumeMounts"], "mount-1")["mountPath"], "/adapters");
   EXPECT_EQ(Named(spec["initContainers"][0]["volumeMounts"], "model")["readOnly"], true);
   EXPECT_EQ(Named(spec["volumes"], "shm")["emptyDir"],
-            (YamlValue{{"medium", "Memory"}, {"sizeLimit", "4Gi"}}));
+            (YamlValue{{"medium", "Memory"}, {"sizeLimit", "32Gi"}}));
   world.options.pvc = "models";
   world.options.pvc_path = "k3";
   spec = PodOf(world)["spec"];
@@ -188,7 +188,7 @@ TEST(KubernetesPodTest, CommentsTellWhereFiguresComeFrom) {
   EXPECT_THAT(pod.comments.at("/spec/containers/0/image"), HasSubstr("engine's version"));
   EXPECT_TRUE(MakePodTemplate(world.Facts(), Role::kWorker, "0").comments.empty());
   world.options.gpu_product = "x";
-  world.site.image = "a:b";
+  world.options.image = "a:b";
   pod = MakePodTemplate(world.Facts(), Role::kLeader, "0");
   EXPECT_FALSE(pod.comments.contains("/spec"));
   EXPECT_FALSE(pod.comments.contains("/spec/containers/0/image"));

@@ -1,0 +1,44 @@
+// How long a node takes until it answers, and what host memory it needs, for probes and limits.
+#ifndef SHARDPLAN_LAUNCH_START_ESTIMATE_H_
+#define SHARDPLAN_LAUNCH_START_ESTIMATE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "shardplan/base/bytes.h"
+#include "shardplan/plan/plan.h"
+
+namespace shardplan {
+
+// Assumed: a disk or network filesystem that reads 1 GB/s, and ten minutes for what follows the
+// weights (compilation, warm-up, graphs).
+constexpr int64_t kReadBytesPerSecond = 1'000'000'000;
+constexpr int64_t kSecondsAfterLoading = 600;
+
+struct StartEstimate {
+  Bytes bytes;          // that the node reads
+  int64_t seconds = 0;  // until it answers, in whole minutes
+  std::string rule;     // the arithmetic, in words
+};
+
+// Of the shard files that the node's stages need; without headers, of its ranks' weights, but at
+// most the whole checkpoint.
+StartEstimate EstimateStart(const Plan& plan, int64_t node);
+
+// Assumed: what the processes of a rank take in host memory (CUDA context, Python, staging), and
+// what those of a node do (API server, tokenizer, scheduler).
+constexpr int64_t kHostBytesPerRank = int64_t{8} << 30;
+constexpr int64_t kHostBytesPerNode = int64_t{16} << 30;
+
+struct HostEstimate {
+  Bytes bytes;
+  std::string rule;
+};
+
+// Pinned memory as it is allocated, host caches, `shared` (/dev/shm counts against a container's
+// limit) and the processes. The page cache is left out: it gives way under a limit.
+HostEstimate EstimateHostMemory(const Plan& plan, int64_t node, Bytes shared);
+
+}  // namespace shardplan
+
+#endif  // SHARDPLAN_LAUNCH_START_ESTIMATE_H_
