@@ -64,6 +64,7 @@ int RunApp(int argc, const char* const* argv) {
   commands.push_back(AddLaunchDocker(groups.back()));
   commands.push_back(AddLaunchCompose(groups.back()));
   commands.push_back(AddLaunchSlurm(groups.back()));
+  commands.push_back(AddLaunchKubernetes(groups.back()));
   commands.push_back(AddLaunchStageIndex(groups.back()));
   commands.push_back(AddLaunchFiles(groups.back()));
   groups.push_back(AddCheckGroup(&app));

@@ -45,6 +45,7 @@ Command AddLaunchRay(CLI::App* group);
 Command AddLaunchDocker(CLI::App* group);
 Command AddLaunchCompose(CLI::App* group);
 Command AddLaunchSlurm(CLI::App* group);
+Command AddLaunchKubernetes(CLI::App* group);
 Command AddLaunchStageIndex(CLI::App* group);
 Command AddLaunchFiles(CLI::App* group);
 CLI::App* AddCheckGroup(CLI::App* parent);

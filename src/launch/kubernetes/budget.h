@@ -1,0 +1,56 @@
+// What a container needs of its node, and how long it may take to start.
+#ifndef SHARDPLAN_LAUNCH_KUBERNETES_BUDGET_H_
+#define SHARDPLAN_LAUNCH_KUBERNETES_BUDGET_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "launch/kubernetes/options.h"
+#include "shardplan/base/bytes.h"
+#include "shardplan/launch/launch_input.h"
+
+namespace shardplan::kubernetes {
+
+struct BudgetTerm {
+  std::string what;
+  Bytes bytes;
+  bool assumed = false;  // not derived from the plan
+};
+
+// Host memory of one container, on the node that needs most. A container's limit counts pinned
+// memory, what is written below /dev/shm, and the page cache of the files that it reads, which the
+// kernel takes back when it must.
+struct HostBudget {
+  std::vector<BudgetTerm> terms;
+  Bytes total;  // of all, in whole GiB; or what was given
+  bool given = false;
+};
+
+// How large /dev/shm may become: NCCL, message queues between workers and multimodal inputs lie
+// there.
+Bytes ShmSize(const Options& options);
+
+HostBudget MakeHostBudget(const LaunchInput& input, const Options& options, int64_t gpus);
+
+struct StartupEstimate {
+  Bytes bytes;              // that the node with most reads
+  bool from_files = false;  // of shard files; else of the tensors
+  Bytes rate;               // a second
+  bool rate_given = false;
+  int64_t load_seconds = 0;
+  int64_t seconds = 0;  // allowed in all
+  bool given = false;
+};
+
+// Time between the engine's start and its first answer: twice what reading takes, and ten minutes
+// for compiling, graphs and warming up (launch/start_estimate.h).
+StartupEstimate EstimateStartup(const LaunchInput& input, const Options& options);
+
+// Both as comments.
+std::string Describe(const HostBudget& budget);
+std::string Describe(const StartupEstimate& startup);
+
+}  // namespace shardplan::kubernetes
+
+#endif  // SHARDPLAN_LAUNCH_KUBERNETES_BUDGET_H_
