@@ -1,11 +1,11 @@
-// The catalogue's YAML files. The only user of yaml-cpp in this layer; none of its exceptions
-// leave.
+// The catalogue's YAML files.
 #ifndef SHARDPLAN_HARDWARE_CATALOG_YAML_H_
 #define SHARDPLAN_HARDWARE_CATALOG_YAML_H_
 
 #include <string>
 #include <string_view>
 
+#include "hardware/yaml_mapping.h"
 #include "shardplan/base/result.h"
 #include "shardplan/hardware/cluster.h"
 #include "shardplan/hardware/gpu.h"
@@ -16,6 +16,10 @@ namespace shardplan::internal {
 // file's name without folder and extension. Fails with kInvalidInput and "file:line: …".
 Result<GpuSpec> ParseGpuYaml(std::string_view text, const std::string& file);
 Result<NodeSpec> ParseNodeYaml(std::string_view text, const std::string& file);
+
+// The same mapping where it stands inside another file; the id must be `stem`, or any where that is
+// empty.
+Result<GpuSpec> ReadGpu(const Place& place, const YAML::Node& node, const std::string& stem);
 
 }  // namespace shardplan::internal
 

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <memory>
 #include <utility>
 
+#include "plan/cluster_use.h"
 #include "plan/planner.h"
 #include "shardplan/plan/plan.h"
 
@@ -24,13 +26,13 @@ Result<Plan> EvaluatePlan(const Model& model, const Catalog& catalog, const Conf
                              MakePlanner(model, catalog, store, deployment));
   SHARDPLAN_ASSIGN_OR_RETURN(Plan plan, planner->Assemble(deployment, /*brief=*/false));
   if (plan.verdict != Verdict::kDoesNotFit) return plan;
-  // Every way out, on the first finding that has none of its own.
-  const std::string text = planner->DescribeFix(deployment, plan);
-  for (Finding& finding : plan.findings) {
-    if (finding.severity != Severity::kError || !finding.fix.empty()) continue;
-    finding.fix = text;  // once is enough: the others are of the same cause
-    break;
-  }
+  // Every way out, on the first finding that has none of its own; once is enough: the others are of
+  // the same cause.
+  const auto error =
+      std::find_if(plan.findings.begin(), plan.findings.end(), [](const Finding& finding) {
+        return finding.severity == Severity::kError && finding.fix.empty();
+      });
+  if (error != plan.findings.end()) error->fix = planner->DescribeFix(deployment, plan);
   return plan;
 }
 
@@ -48,7 +50,7 @@ FigureEvaluator::FigureEvaluator(const Model& model, const Catalog& catalog,
 FigureEvaluator::~FigureEvaluator() = default;
 
 Result<Plan> FigureEvaluator::Evaluate(const Deployment& deployment) {
-  const bool is_same = planner_ && deployment.gpu == last_.gpu &&
+  const bool is_same = planner_ && HasSameCard(deployment, last_) &&
                        deployment.engine == last_.engine &&
                        deployment.engine_version == last_.engine_version &&
                        deployment.calibration == last_.calibration;
