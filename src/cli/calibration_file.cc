@@ -165,6 +165,7 @@ class Reader {
       names.insert(names.end(), option.names.begin(), option.names.end());
     }
     std::erase(names, "calibration");
+    std::erase(names, "cluster");
     bool has_version = false;
     for (const auto& member : node) {
       const std::string key = member.first.Scalar();

@@ -37,7 +37,7 @@ class Inputs {
     for (const auto& [gpu, catalog] : catalogs_) {
       if (gpu == what.deployment.gpu) return &catalog;
     }
-    SHARDPLAN_ASSIGN_OR_RETURN(Catalog catalog, LoadCatalog(store_, what.deployment.gpu));
+    SHARDPLAN_ASSIGN_OR_RETURN(Catalog catalog, LoadCatalog(store_, what.deployment));
     return &catalogs_.emplace_back(what.deployment.gpu, std::move(catalog)).second;
   }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "cli/output_options.h"
 #include "cli/terminal.h"
 #include "cli/variants.h"
+#include "plan/cluster_use.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/suggest.h"
 #include "shardplan/plan/layout_search.h"
@@ -139,16 +141,23 @@ std::vector<std::string> WordsOf(const SearchOptions& options, const OptionSet& 
 Status CheckVariants(const DeploymentOptions& base, const std::vector<VariantOptions>& variants) {
   for (const VariantOptions& variant : variants) {
     const Deployment& d = variant.what.deployment;
-    if (d.gpu == base.deployment.gpu && d.nodes == base.deployment.nodes &&
-        d.gpus_per_node == base.deployment.gpus_per_node && SameModel(base, variant.what)) {
+    if (d.gpu == base.deployment.gpu && d.cluster == base.deployment.cluster &&
+        d.nodes == base.deployment.nodes && d.gpus_per_node == base.deployment.gpus_per_node &&
+        SameModel(base, variant.what)) {
       continue;
     }
     return Fail(ErrorCode::kUsage, "--vary",
-                "expected one model, precision and cluster for all variants: --gpu, --nodes, "
-                "--precision and the like cannot vary",
+                "expected one model, precision and cluster for all variants: --gpu, --cluster, "
+                "--nodes, --precision and the like cannot vary",
                 "search once for each of them");
   }
   return {};
+}
+
+// As many as there are, or of a cluster those that have as many cards as the first ones.
+int64_t NodesOf(const Deployment& d) {
+  if (!d.cluster) return d.nodes.value_or(1);
+  return ShareOf(*d.cluster, d.nodes, std::numeric_limits<int64_t>::max()).nodes;
 }
 
 std::string Render(const SearchResult& result, const SearchRequest& request,
@@ -170,7 +179,7 @@ std::string Render(const SearchResult& result, const SearchRequest& request,
 Result<Answer> Run(const SearchOptions& options, const OptionSet& set) {
   SHARDPLAN_RETURN_IF_ERROR(CheckModelGiven(options.what.model, "search MODEL --gpu ID --nodes N"));
   SearchRequest request;
-  request.nodes = options.what.deployment.nodes.value_or(1);
+  request.nodes = NodesOf(options.what.deployment);
   SHARDPLAN_ASSIGN_OR_RETURN(const std::vector<Axis> axes,
                              ParseAxes(options.engines, options.vary));
   SHARDPLAN_ASSIGN_OR_RETURN(std::vector<VariantOptions> variants,
@@ -217,10 +226,8 @@ Command AddSearchCommand(CLI::App* parent) {
   app->footer(
       "TP, PP, DP, expert parallelism, DCP, the partition and the offload are searched where they "
       "are not\ngiven. What is short may get fewer sequences, a smaller chunk, no graphs or "
-      "another "
-      "fraction, unless\nthese are given; all other options are as given. --nodes is how many "
-      "there are (default: "
-      "1).\n\n"
+      "another fraction, unless\nthese are given; all other options are as given. --nodes is how "
+      "many there are (default: 1, or all\nof --cluster).\n\n"
       "Exit code: 0 something fits, 1 nothing does, 2 usage, 3 bad input, 4 I/O.");
   const auto set = std::make_shared<OptionSet>(app);
   set->Group("What is searched for");

@@ -9,6 +9,7 @@
 
 #include "cli/log.h"
 #include "cli/terminal.h"
+#include "shardplan/hardware/cluster_spec.h"
 
 namespace shardplan::cli {
 namespace {
@@ -21,7 +22,18 @@ Status CheckGpu(const Catalog& catalog, const std::string& gpu) {
   std::vector<std::string> ids;
   for (const GpuSpec& known : catalog.gpus()) ids.push_back(known.id);
   return Fail(ErrorCode::kUsage, "--gpu", "expected the card to plan for, found none",
-              fmt::format("give one of {}", fmt::join(ids, ", ")));
+              fmt::format("give one of {}, or --cluster FILE", fmt::join(ids, ", ")));
+}
+
+Status CheckCards(const Catalog& catalog, const ClusterSpec& cluster) {
+  for (const NodeKind& kind : cluster.kinds) {
+    for (const CardSpec& card : kind.cards) {
+      if (auto found = ResolveCard(catalog, card); !found) {
+        return tl::unexpected(std::move(found).error());
+      }
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -41,9 +53,16 @@ int ReaderThreads() {
   return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, 8U));
 }
 
-Result<Catalog> LoadCatalog(const ConfigStore& store, const std::string& gpu) {
-  SHARDPLAN_ASSIGN_OR_RETURN(Catalog catalog, Catalog::LoadFor(store, gpu));
-  SHARDPLAN_RETURN_IF_ERROR(CheckGpu(catalog, gpu));
+Result<Catalog> LoadCatalog(const ConfigStore& store, const Deployment& deployment) {
+  const ClusterSpec* const cluster = deployment.cluster.get();
+  SHARDPLAN_ASSIGN_OR_RETURN(Catalog catalog, cluster == nullptr
+                                                  ? Catalog::LoadFor(store, deployment.gpu)
+                                                  : Catalog::Load(store));
+  if (cluster == nullptr) {
+    SHARDPLAN_RETURN_IF_ERROR(CheckGpu(catalog, deployment.gpu));
+  } else {
+    SHARDPLAN_RETURN_IF_ERROR(CheckCards(catalog, *cluster));
+  }
   Log(fmt::format("catalogue: {} cards, {} servers", catalog.gpus().size(),
                   catalog.nodes().size()));
   return catalog;
@@ -67,7 +86,7 @@ bool SameModel(const DeploymentOptions& a, const DeploymentOptions& b) {
 Result<Context> LoadContext(const DeploymentOptions& options, const OutputOptions& output) {
   SHARDPLAN_RETURN_IF_ERROR(CheckModelGiven(options.model, "plan MODEL --gpu ID"));
   SHARDPLAN_ASSIGN_OR_RETURN(ConfigStore store, LoadStore(output));
-  SHARDPLAN_ASSIGN_OR_RETURN(Catalog catalog, LoadCatalog(store, options.deployment.gpu));
+  SHARDPLAN_ASSIGN_OR_RETURN(Catalog catalog, LoadCatalog(store, options.deployment));
   SHARDPLAN_ASSIGN_OR_RETURN(Model model, LoadModelOf(options));
   return Context{std::move(store), std::move(catalog), std::move(model)};
 }

@@ -30,8 +30,9 @@ Result<Context> LoadContext(const DeploymentOptions& options, const OutputOption
 // Refuses a command without a MODEL; `usage` is the command as it is meant, without the program.
 Status CheckModelGiven(const std::string& model, std::string_view usage);
 
-// The catalogue as far as `gpu` needs it. Fails with kUsage where that is no card.
-Result<Catalog> LoadCatalog(const ConfigStore& store, const std::string& gpu);
+// The catalogue as far as the deployment's card needs it, all of it for a cluster. Fails with
+// kUsage where --gpu is no card, and with kInvalidInput where a card of the cluster is none.
+Result<Catalog> LoadCatalog(const ConfigStore& store, const Deployment& deployment);
 
 // The model that a deployment is of.
 Result<Model> LoadModelOf(const DeploymentOptions& options);

@@ -17,6 +17,7 @@
 #include "shardplan/base/file.h"
 #include "shardplan/base/suggest.h"
 #include "shardplan/base/units.h"
+#include "shardplan/hardware/cluster_file.h"
 
 namespace shardplan::cli {
 namespace {
@@ -136,14 +137,32 @@ void AddPair(OptionSet* o, const std::string& name, const std::string& help,
   o->Exclude("--" + name, "--no-" + name);
 }
 
+Status ReadClusterFile(const std::string& path, Deployment* d) {
+  Result<ClusterSpec> cluster = ReadCluster(path);
+  if (!cluster) {
+    // The subject becomes the option: file and line stay in the message.
+    Error error = std::move(cluster).error();
+    error.message = fmt::format("{}: {}", error.subject, error.message);
+    return tl::unexpected<Error>(std::move(error));
+  }
+  d->cluster = std::make_shared<const ClusterSpec>(*std::move(cluster));
+  return {};
+}
+
 void AddWhere(OptionSet* o, Deployment* d) {
   o->Group("Where");
-  o->Text("--gpu", "ID", "Card, an id of `shardplan catalog gpus`; required",
+  o->Text("--gpu", "ID", "Card, an id of `shardplan catalog gpus`; required without --cluster",
           [d](std::string text) { d->gpu = std::move(text); });
   o->Count("--nodes", "Servers (default: as many as the layout needs)", 1,
            [d](int64_t n) { d->nodes = n; });
   o->Count("--gpus-per-node", "Cards in a server (default: 8)", 1,
            [d](int64_t n) { d->gpus_per_node = n; });
+  o->Value("--cluster", "FILE",
+           "Nodes, cards, links and host memory (YAML), or a folder of nvidia-smi's outputs; "
+           "instead of --gpu and --gpus-per-node",
+           [d](const std::string& text) { return ReadClusterFile(text, d); });
+  o->Exclude("--cluster", "--gpu");
+  o->Exclude("--cluster", "--gpus-per-node");
   o->Value("--gpu-memory-in-use", "SIZE", "Taken by others on every card, such as 2GiB",
            ReadBytes([d](Bytes bytes) { d->gpu_memory_in_use = bytes; }));
   o->Text("--driver", "VERSION", "NVIDIA driver of the nodes, for known issues: 570.195.03",

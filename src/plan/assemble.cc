@@ -12,8 +12,10 @@
 #include "plan/calibrate.h"
 #include "plan/classes.h"
 #include "plan/header.h"
+#include "plan/host_memory.h"
 #include "plan/launch_flags.h"
 #include "plan/notes.h"
+#include "plan/placement_findings.h"
 #include "plan/request.h"
 #include "plan/stage.h"
 #include "shardplan/base/units.h"
@@ -140,8 +142,7 @@ RankPlan MakeRank(const Prepared& p, const StageEvaluation& e, const RankPlace& 
   const vllm::KvLayout& layout = layouts.central;
   RankPlan rank;
   rank.place = place;
-  rank.numa_node =
-      p.placement.numa_of_gpu.empty() ? 0 : p.placement.numa_of_gpu[static_cast<size_t>(place.gpu)];
+  rank.numa_node = p.placement.NumaOf(place);
   rank.device_total = p.gpu.device_total.bytes.central;
   rank.capacity = p.gpu.cuda_visible.bytes.central;
   rank.budget = e.budget.central;
@@ -307,13 +308,48 @@ std::vector<LaunchPlan> PlanLaunch(const Prepared& p, const Model& model) {
     facts.gpus = p.placement.ranks_per_node;
     facts.explicit_partition =
         p.context.stages != DefaultPartition(p.context.arch->layers(), p.context.sizes.pp);
-    facts.numa_of_gpu = p.placement.numa_of_gpu;
+    facts.numa_of_gpu = p.placement.NumaOf(node);
     facts.numa_of_gpu.resize(static_cast<size_t>(p.placement.ranks_per_node));
     if (model.hypothetical) break;
     NodeCommand command = vllm::MakeCommand(p.context, model.inventory.directory, facts);
     launch.push_back({node, std::move(command.env), std::move(command.argv)});
   }
   return launch;
+}
+
+// What every rank pins, also of those that the plan does not tell.
+std::vector<PinnedShare> PinnedShares(const Prepared& p, const Classes& classes) {
+  std::vector<PinnedShare> shares;
+  for (const RankPlace& place : PlaceRanks(p.deployment.sizes, p.placement.ranks_per_node)) {
+    const vllm::Offload& offload = EvaluationOf(p, classes, place).offload;
+    shares.push_back({place.node, p.placement.NumaOf(place), offload.bytes, offload.pinned});
+  }
+  return shares;
+}
+
+HostRequest HostRequestOf(const Prepared& p) {
+  HostRequest request;
+  request.cluster = p.deployment.cluster.get();
+  request.ranks_per_node = p.placement.ranks_per_node;
+  request.bound = p.context.settings.numa_bind;
+  request.network = p.placement.nodes > 1;
+  return request;
+}
+
+PlacementRequest PlacementRequestOf(const Environment& env, const Prepared& p) {
+  PlacementRequest request;
+  request.cluster = p.deployment.cluster.get();
+  request.catalog = env.catalog;
+  request.gpu = &p.gpu;
+  request.place = &p.placement;
+  request.drivers = env.drivers.get();
+  request.has_experts = p.context.arch->moe.experts > 0;
+  request.custom_all_reduce = !p.context.settings.disable_custom_all_reduce;
+  const FlagRow* const bind = env.flags ? env.flags->Find("--numa-bind") : nullptr;
+  request.can_bind = bind != nullptr && HasFlag(env.profile.version, *bind);
+  request.bound = p.context.settings.numa_bind;
+  request.in_use = p.deployment.gpu_memory_in_use;
+  return request;
 }
 
 void FillHeader(const Environment& env, const Prepared& p, Plan* plan) {
@@ -378,7 +414,9 @@ Result<Plan> Assemble(const Environment& env, const Deployment& deployment, bool
         plan.findings.push_back(std::move(note));
       }
     }
-    plan.host = PlanHost(p.placement, plan.ranks);
+    for (Finding& finding : PlacementFindings(PlacementRequestOf(env, p), plan)) {
+      plan.findings.push_back(std::move(finding));
+    }
     plan.files = PlanFiles(p.placement, LoadsOf(p), model, plan.ranks);
     plan.launch = PlanLaunch(p, model);
     const std::string& asked = deployment.engine_version;
@@ -386,6 +424,11 @@ Result<Plan> Assemble(const Environment& env, const Deployment& deployment, bool
       CheckLaunchFlags(*env.flags, asked.empty() ? env.profile.version : asked, deployment.settings,
                        &plan);
     }
+  }
+  // Without a cluster nothing is short there.
+  if (!brief || deployment.cluster) {
+    plan.host = PlanHost(p.placement, PinnedShares(p, classes));
+    CheckHostMemory(HostRequestOf(p), &plan);
   }
   SortFindings(plan.findings);
   return plan;

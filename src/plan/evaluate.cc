@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "plan/cluster_use.h"
 #include "plan/partition.h"
 #include "plan/planner.h"
 #include "plan/search.h"
@@ -39,14 +41,15 @@ Result<Plan> EvaluatePlan(const Model& model, const Catalog& catalog, const Conf
     SortFindings(plan.findings);
   }
   if (plan.verdict != Verdict::kDoesNotFit) return plan;
-  // Every way out, on the first finding that has none of its own.
-  std::string text = planner->DescribeFix(deployment, plan);
-  if (!partition.empty()) text = partition + " (on the same cards); or " + text;
-  for (Finding& finding : plan.findings) {
-    if (finding.severity != Severity::kError || !finding.fix.empty()) continue;
-    finding.fix = text;  // once is enough: the others are of the same cause
-    break;
-  }
+  // Every way out, on the first finding that has none of its own; once is enough: the others are of
+  // the same cause.
+  const auto error =
+      std::find_if(plan.findings.begin(), plan.findings.end(), [](const Finding& finding) {
+        return finding.severity == Severity::kError && finding.fix.empty();
+      });
+  if (error == plan.findings.end()) return plan;
+  error->fix = planner->DescribeFix(deployment, plan);
+  if (!partition.empty()) error->fix = partition + " (on the same cards); or " + error->fix;
   return plan;
 }
 
@@ -64,7 +67,7 @@ FigureEvaluator::FigureEvaluator(const Model& model, const Catalog& catalog,
 FigureEvaluator::~FigureEvaluator() = default;
 
 Result<Plan> FigureEvaluator::Evaluate(const Deployment& deployment) {
-  const bool is_same = planner_ && deployment.gpu == last_.gpu &&
+  const bool is_same = planner_ && HasSameCard(deployment, last_) &&
                        deployment.engine == last_.engine &&
                        deployment.engine_version == last_.engine_version &&
                        deployment.calibration == last_.calibration;

@@ -37,15 +37,17 @@ std::optional<Deployment> SmallestOffload(const Environment& env, const Deployme
   if (changed.settings.cpu_offload_params.empty() && moe) {
     changed.settings.cpu_offload_params = {"w13_weight", "w2_weight"};
   }
-  auto fits = [&](int64_t gib) {
+  auto holds = [&](int64_t gib) {
     changed.settings.cpu_offload_gb = static_cast<double>(gib);
-    return Fits(env, changed);
+    const std::optional<Plan> plan = EvaluatorOf(env)(changed);
+    return plan && CardsHold(*plan);
   };
   const auto low = static_cast<int64_t>(deployment.settings.cpu_offload_gb);
   const int64_t high = CeilDiv(most.count(), kGiB) + 1;
-  if (high <= low || !fits(high)) return std::nullopt;
-  changed.settings.cpu_offload_gb = static_cast<double>(SmallestThat(low, high, fits));
+  if (high <= low || !holds(high)) return std::nullopt;
+  changed.settings.cpu_offload_gb = static_cast<double>(SmallestThat(low, high, holds));
   changed.settings.offload_backend = "uva";
+  if (!Fits(env, changed)) return std::nullopt;
   return changed;
 }
 

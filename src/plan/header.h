@@ -30,6 +30,7 @@ void FillCommonHeader(const Model& model, const Prepared& p, const ParallelSizes
   plan->gpu_name = p.gpu.name;
   plan->nodes = p.placement.nodes;
   plan->gpus_per_node = p.placement.gpus_per_node;
+  if (p.deployment.cluster) plan->cluster_file = p.deployment.cluster->file;
   const int64_t cards = p.legal ? p.placement.nodes * p.placement.ranks_per_node : sizes.world();
   plan->even_share = MakeEvenShare(p.gpu, cards, model);
   plan->findings = model.findings;

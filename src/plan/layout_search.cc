@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "checkpoint/work_list.h"
+#include "plan/cluster_use.h"
 #include "plan/layout_space.h"
 #include "plan/layout_trial.h"
 #include "plan/request.h"
@@ -62,9 +63,13 @@ class Searcher {
 
   Status Enumerate() {
     for (const SearchVariant& variant : request_.variants) {
-      SHARDPLAN_ASSIGN_OR_RETURN(const GpuSpec gpu, catalog_.FindGpu(variant.base.gpu));
+      SHARDPLAN_ASSIGN_OR_RETURN(const GpuSpec gpu, CardFor(catalog_, variant.base));
       out_.gpu_name = gpu.name;
       out_.cards_per_node = CardsPerNode(gpu, variant.base);
+      if (variant.base.cluster) {
+        out_.cards_per_node =
+            ShareOf(*variant.base.cluster, request_.nodes, kMostCards * kMostCards).cards_per_node;
+      }
       SHARDPLAN_RETURN_IF_ERROR(CheckCards());
       for (Deployment& d : LayoutsOf(variant.base, variant.given, model_.arch, request_.nodes,
                                      out_.cards_per_node)) {

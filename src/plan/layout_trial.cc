@@ -204,18 +204,22 @@ class Trier {
       changed.settings.offload_backend = "uva";
       changed.settings.cpu_offload_params = params;
       std::optional<Plan> tried;
-      const auto fits = [&](int64_t gib) {
+      const auto holds = [&](int64_t gib) {
         changed.settings.cpu_offload_gb = static_cast<double>(gib);
         Result<Plan> at = Evaluate(changed);
         tried.reset();
         if (at) tried = std::move(*at);
-        return tried && IsGood(*tried);
+        return tried && CardsHold(*tried) && (!sturdy_ || tried->verdict_high == Verdict::kFits);
       };
-      if (!fits(high)) {
+      if (!holds(high)) {
         if (!least && tried && IsNearer(*tried, *plan)) Keep(changed, std::move(*tried), plan);
         continue;
       }
-      if (!fits(SmallestThat(0, high, fits))) continue;
+      if (!holds(SmallestThat(0, high, holds))) continue;
+      if (tried->verdict != Verdict::kFits) {
+        if (!least) Keep(changed, std::move(*tried), plan);
+        continue;
+      }
       const Bytes offloaded = ScoreOf(*tried, changed).offload;
       if (least && offloaded >= *least) continue;
       least = offloaded;
@@ -248,6 +252,8 @@ class Trier {
   }
 
   void RejectShort(const Plan& plan) {
+    // The cards hold it; the nodes' own memory does not.
+    if (!plan.limiting && HasError(plan.findings)) return RejectIllegal(plan);
     const Limiting limiting = plan.limiting.value_or(Limiting());
     out_.short_by = limiting.short_by;
     Reject(fmt::format("short.{}", ToString(limiting.account)),

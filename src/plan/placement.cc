@@ -1,34 +1,62 @@
 #include "plan/placement.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "shardplan/base/units.h"
 
 namespace shardplan {
 
-void FillNuma(const Catalog& catalog, NodePlacement* place) {
-  const NodeSpec node = catalog.NodeFor(static_cast<int>(place->gpus_per_node));
-  place->numa_of_gpu = node.numa_of_gpu;
-  place->numa_known = !node.id.starts_with("flat-");
+void FillNuma(const Catalog& catalog, const ClusterSpec* cluster, NodePlacement* place) {
+  const NodeSpec preset = catalog.NodeFor(static_cast<int>(place->gpus_per_node));
+  place->numa_of_gpu = preset.numa_of_gpu;
+  place->numa_known = !preset.id.starts_with("flat-");
+  if (cluster == nullptr) return;
+  place->numa_told = true;
+  for (int64_t node = 0; node < place->nodes; ++node) {
+    std::optional<std::vector<int>> told = cluster->KindOf(node).NumaOfCards();
+    place->numa_told = place->numa_told && told.has_value();
+    if (told) told->resize(static_cast<size_t>(place->gpus_per_node));
+    place->numa_by_node.push_back(told ? std::move(*told) : preset.numa_of_gpu);
+  }
+  place->numa_known = place->numa_known || place->numa_told;
+  if (place->numa_by_node.empty()) return;
+  place->numa_of_gpu = place->numa_by_node.front();
+  const bool alike = std::all_of(place->numa_by_node.begin(), place->numa_by_node.end(),
+                                 [&](const auto& numa) { return numa == place->numa_of_gpu; });
+  if (alike) place->numa_by_node.clear();
 }
 
-std::vector<HostPlan> PlanHost(const NodePlacement& place, const std::vector<RankPlan>& ranks) {
+std::vector<PinnedShare> SharesOf(const std::vector<RankPlan>& ranks) {
+  std::vector<PinnedShare> shares;
+  for (const RankPlan& rank : ranks) {
+    shares.push_back({rank.place.node, rank.numa_node, rank.offloaded, rank.pinned_allocated});
+  }
+  return shares;
+}
+
+std::vector<HostPlan> PlanHost(const NodePlacement& place, const std::vector<PinnedShare>& shares) {
   std::vector<HostPlan> hosts;
   for (int64_t node = 0; node < place.nodes; ++node) {
     HostPlan host;
     host.node = node;
-    std::vector<int> domains = place.numa_of_gpu;
+    std::vector<int> domains = place.NumaOf(node);
     std::sort(domains.begin(), domains.end());
     domains.erase(std::unique(domains.begin(), domains.end()), domains.end());
-    for (const int domain : domains) host.per_numa.push_back({domain, Bytes(), Bytes()});
-    for (const RankPlan& rank : ranks) {
-      if (rank.place.node != node) continue;
-      host.pinned += rank.offloaded;
-      host.pinned_allocated += rank.pinned_allocated;
+    for (const int domain : domains) {
+      NumaBytes numa;
+      numa.numa_node = domain;
+      host.per_numa.push_back(numa);
+    }
+    for (const PinnedShare& share : shares) {
+      if (share.node != node) continue;
+      host.pinned += share.bytes;
+      host.pinned_allocated += share.allocated;
       for (NumaBytes& numa : host.per_numa) {
-        if (numa.numa_node != rank.numa_node) continue;
-        numa.bytes += rank.offloaded;
-        numa.allocated += rank.pinned_allocated;
+        if (numa.numa_node != share.numa_node) continue;
+        numa.bytes += share.bytes;
+        numa.allocated += share.allocated;
       }
     }
     hosts.push_back(std::move(host));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "shardplan/hardware/cluster_spec.h"
 #include "shardplan/plan/plan.h"
 
 namespace shardplan {
@@ -16,11 +17,22 @@ struct NodePlacement {
   int64_t ranks_per_node = 1;
   bool tp_spans_nodes = false;
   std::vector<int> numa_of_gpu;
+  std::vector<std::vector<int>> numa_by_node;  // where nodes differ; else empty
   bool numa_known = true;  // false: no preset for this size, everything is put on node 0
+  bool numa_told = false;  // by a cluster, of every node in use
+
+  const std::vector<int>& NumaOf(int64_t node) const {
+    return numa_by_node.empty() ? numa_of_gpu : numa_by_node[static_cast<size_t>(node)];
+  }
+  int64_t NumaOf(const RankPlace& place) const {
+    const std::vector<int>& cards = NumaOf(place.node);
+    return cards.empty() ? 0 : cards[static_cast<size_t>(place.gpu)];
+  }
 };
 
-// NUMA nodes of the cards of a server, by their number.
-void FillNuma(const Catalog& catalog, NodePlacement* place);
+// NUMA nodes of the cards of the servers in use: as the cluster tells them (it may be null), else
+// by the number of cards.
+void FillNuma(const Catalog& catalog, const ClusterSpec* cluster, NodePlacement* place);
 
 // What a rank of each stage loads.
 struct StageLoads {
@@ -30,8 +42,17 @@ struct StageLoads {
   bool draft = false;  // a drafter whose tensors are in the model's own files, on the last stage
 };
 
+// What a rank pins.
+struct PinnedShare {
+  int64_t node = 0;
+  int64_t numa_node = 0;
+  Bytes bytes;
+  Bytes allocated;
+};
+std::vector<PinnedShare> SharesOf(const std::vector<RankPlan>& ranks);
+
 // Bytes of host memory, per node and NUMA node.
-std::vector<HostPlan> PlanHost(const NodePlacement& place, const std::vector<RankPlan>& ranks);
+std::vector<HostPlan> PlanHost(const NodePlacement& place, const std::vector<PinnedShare>& shares);
 
 // Shard files per node; empty without headers.
 std::vector<FilesPlan> PlanFiles(const NodePlacement& place, const StageLoads& loads,

@@ -12,6 +12,7 @@
 #include "engine/vllm/lora.h"
 #include "engine/vllm/prefetch.h"
 #include "engine/vllm/weights.h"
+#include "plan/cluster_use.h"
 #include "plan/issue_facts.h"
 #include "plan/load_peak.h"
 #include "plan/predict_runs.h"
@@ -99,7 +100,7 @@ void PlaceOnNodes(const Environment& env, const Deployment& d, Prepared* out) {
             fmt::format("{} of {} GPUs a node are used", place.ranks_per_node, place.gpus_per_node),
             "");
   }
-  FillNuma(*env.catalog, &place);
+  FillNuma(*env.catalog, d.cluster.get(), &place);
 }
 
 Status CheckOffload(const Deployment& d) {
@@ -174,7 +175,11 @@ Result<Environment> MakeEnvironment(const Model& model, const Catalog& catalog,
   env.model = &model;
   env.weights = std::make_shared<WeightCache>();
   env.catalog = &catalog;
-  SHARDPLAN_ASSIGN_OR_RETURN(env.gpu, catalog.FindGpu(deployment.gpu));
+  SHARDPLAN_ASSIGN_OR_RETURN(env.gpu, CardFor(catalog, deployment));
+  if (deployment.cluster) {
+    SHARDPLAN_ASSIGN_OR_RETURN(DriverTable drivers, DriverTable::Load(store));
+    env.drivers = std::make_shared<const DriverTable>(std::move(drivers));
+  }
   SHARDPLAN_ASSIGN_OR_RETURN(env.profile,
                              vllm::LoadProfile(store, deployment.engine_version, &env.findings));
   if (auto finding = vllm::CheckModelVersion(store, deployment.engine_version, model.arch.name)) {
@@ -221,7 +226,11 @@ Status Prepare(const Environment& env, const Deployment& deployment, Prepared* o
                 fmt::format("not modelled for {}, which is planned from its headers",
                             Printable(env.model->arch.name)));
   }
-  PlaceOnNodes(env, deployment, out);
+  std::optional<Deployment> placed;
+  if (deployment.cluster) {
+    SHARDPLAN_ASSIGN_OR_RETURN(placed, InCluster(deployment, deployment.sizes.world()));
+  }
+  PlaceOnNodes(env, placed ? *placed : deployment, out);
 
   vllm::Context& c = out->context;
   c.arch = &env.model->arch;

@@ -10,6 +10,7 @@
 #include "engine/flag_table.h"
 #include "engine/vllm/context.h"
 #include "engine/vllm/speculative.h"
+#include "hardware/driver_table.h"
 #include "plan/placement.h"
 #include "sharding/weight_cache.h"
 #include "shardplan/plan/known_issues.h"
@@ -28,8 +29,9 @@ struct Environment {
   std::vector<Finding> findings;                        // of choosing the profile
   std::shared_ptr<const CalibrationTable> calibration;  // nothing without measured runs
   std::shared_ptr<const FlagTable> flags;               // of all versions
-  std::shared_ptr<const Model> draft_model;  // that --speculative-config names; null: none
-  std::shared_ptr<WeightCache> weights;      // of all deployments that are evaluated here
+  std::shared_ptr<const Model> draft_model;    // that --speculative-config names; null: none
+  std::shared_ptr<WeightCache> weights;        // of all deployments that are evaluated here
+  std::shared_ptr<const DriverTable> drivers;  // null without a cluster
   std::shared_ptr<const std::vector<KnownIssue>> issues;  // that this model may have on this card
 };
 

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "plan/cluster_use.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/units.h"
 
@@ -68,7 +69,9 @@ void NoteForeignOptions(const std::vector<std::string>& names, const std::string
 }
 
 int64_t CardsPerNode(const GpuSpec& gpu, const Deployment& deployment) {
-  return deployment.gpus_per_node.value_or(gpu.cards_per_node);
+  if (deployment.gpus_per_node) return *deployment.gpus_per_node;
+  if (!deployment.cluster) return gpu.cards_per_node;
+  return ShareOf(*deployment.cluster, deployment.nodes, deployment.sizes.world()).cards_per_node;
 }
 
 Result<GpuSpec> CardOf(const GpuSpec& card, const Deployment& d) {

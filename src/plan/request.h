@@ -26,7 +26,7 @@ Status CheckTokens(const Deployment& deployment, int64_t window);
 void NoteForeignOptions(const std::vector<std::string>& names, const std::string& theirs,
                         const std::string& ours, std::vector<Finding>* findings);
 
-// Cards of a server: as given, or what this kind of card usually comes in.
+// Cards of a server: as given, as the cluster has them, or what this kind of card usually comes in.
 int64_t CardsPerNode(const GpuSpec& gpu, const Deployment& deployment);
 
 // The card with what the request says of it. Fails with kUsage for more than it has.

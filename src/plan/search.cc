@@ -14,6 +14,10 @@ constexpr int64_t kMostNodes = 64;
 
 }  // namespace
 
+bool CardsHold(const Plan& plan) {
+  return plan.verdict == Verdict::kFits || (plan.verdict == Verdict::kDoesNotFit && !plan.limiting);
+}
+
 bool FitsBy(const Evaluator& evaluate, const Deployment& deployment) {
   const std::optional<Plan> plan = evaluate(deployment);
   return plan && plan->verdict == Verdict::kFits;

@@ -14,6 +14,10 @@ namespace shardplan {
 // A plan's figures and verdict; nothing where the request is malformed.
 using Evaluator = std::function<std::optional<Plan>(const Deployment&)>;
 
+// Whether the cards hold it; what their nodes' own memory says is another matter, and goes the
+// other way: more offload needs less of the one and more of the other.
+bool CardsHold(const Plan& plan);
+
 bool FitsBy(const Evaluator& evaluate, const Deployment& deployment);
 
 // The smallest value in (low, high] for which `holds`, given that it holds for `high` and that it

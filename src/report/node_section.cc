@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "report/sections.h"
@@ -13,13 +14,29 @@
 namespace shardplan {
 namespace {
 
+std::optional<Bytes> CentralOf(const std::optional<SourcedBytes>& value) {
+  return value ? std::optional<Bytes>(value->bytes.central) : std::nullopt;
+}
+
+bool SameRows(const std::vector<HostRow>& a, const std::vector<HostRow>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const HostRow& x, const HostRow& y) {
+    return x.name == y.name && x.bytes.central == y.bytes.central;
+  });
+}
+
 bool SameNeeds(const HostPlan& a, const HostPlan& b) {
   const auto same = [](const NumaBytes& x, const NumaBytes& y) {
-    return x.numa_node == y.numa_node && x.bytes == y.bytes && x.allocated == y.allocated;
+    return x.numa_node == y.numa_node && x.bytes == y.bytes && x.allocated == y.allocated &&
+           x.memory == y.memory;
   };
   return a.pinned == b.pinned && a.pinned_allocated == b.pinned_allocated &&
          std::equal(a.per_numa.begin(), a.per_numa.end(), b.per_numa.begin(), b.per_numa.end(),
                     same);
+}
+
+bool SameMemory(const HostPlan& a, const HostPlan& b) {
+  return CentralOf(a.memory) == CentralOf(b.memory) &&
+         CentralOf(a.container_limit) == CentralOf(b.container_limit) && SameRows(a.rows, b.rows);
 }
 
 // Neighbouring entries for which `same` holds, as index ranges [begin, end).
@@ -42,6 +59,42 @@ std::string NodeNames(const std::vector<T>& entries, std::pair<size_t, size_t> r
   std::vector<int64_t> nodes;
   for (size_t i = run.first; i < run.second; ++i) nodes.push_back(entries[i].node);
   return (nodes.size() == 1 ? "node " : "nodes ") + FormatRuns(nodes);
+}
+
+// " of 1,024.0 GiB"
+std::string OfMemory(const std::optional<Bytes>& memory) {
+  return memory ? " of " + FormatGiB(*memory, 1) : "";
+}
+
+// "pinned weights" of "pinned_weights".
+std::string InWords(std::string name) {
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name;
+}
+
+// What a node's memory goes to, against what it has.
+std::string NodeMemory(const Plan& plan, size_t width) {
+  TextTable table({Align::kLeft, Align::kRight, Align::kLeft});
+  for (const auto& run : Runs(plan.host, SameMemory)) {
+    const HostPlan& host = plan.host[run.first];
+    table.AddRow({NodeNames(plan.host, run) + (run.second - run.first > 1 ? ", each" : "")});
+    Bytes kept;
+    for (const HostRow& row : host.rows) {
+      if (!row.reclaimable) kept += row.bytes.central;
+      table.AddRow(
+          {"  " + InWords(row.name), FormatGiB(row.bytes.central, 1),
+           fmt::format("{}{}", ToString(row.basis), row.reclaimable ? ", reclaimable" : "")});
+    }
+    const auto limit = [&](const char* name, const std::optional<SourcedBytes>& value) {
+      if (!value) return;
+      table.AddRow(
+          {fmt::format("  left of the {}", name), FormatGiB(value->bytes.central - kept, 1),
+           fmt::format("of {}, {}", FormatGiB(value->bytes.central, 1), ToString(value->basis))});
+    };
+    limit("node's memory", host.memory);
+    limit("container's limit", host.container_limit);
+  }
+  return "Host memory of each node\n" + table.Render(width);
 }
 
 std::string ShardLine(std::string_view label, const std::vector<std::string>& names, bool verbose,
@@ -69,25 +122,32 @@ bool SameButForRank(const LaunchPlan& a, const LaunchPlan& b) {
 }  // namespace
 
 std::string HostSection(const Plan& plan, size_t width) {
-  const bool any = std::any_of(plan.host.begin(), plan.host.end(),
-                               [](const HostPlan& host) { return host.pinned > Bytes(); });
-  if (!any) return "";
-  TextTable table({Align::kLeft, Align::kRight, Align::kRight});
-  table.AddRow({"", "offloaded", "really taken"});
-  for (const auto& run : Runs(plan.host, SameNeeds)) {
-    const HostPlan& host = plan.host[run.first];
-    table.AddRow({NodeNames(plan.host, run) + (run.second - run.first > 1 ? ", each" : ""),
-                  FormatGiB(host.pinned), FormatGiB(host.pinned_allocated)});
-    for (const NumaBytes& numa : host.per_numa) {
-      table.AddRow({fmt::format("  NUMA node {}", numa.numa_node), FormatGiB(numa.bytes),
-                    FormatGiB(numa.allocated)});
+  const bool pinned = std::any_of(plan.host.begin(), plan.host.end(),
+                                  [](const HostPlan& host) { return host.pinned > Bytes(); });
+  const bool told = std::any_of(plan.host.begin(), plan.host.end(), [](const HostPlan& host) {
+    return host.memory.has_value() || host.container_limit.has_value();
+  });
+  if (!pinned && !told) return "";
+  std::string out;
+  if (pinned) {
+    TextTable table({Align::kLeft, Align::kRight, Align::kRight});
+    table.AddRow({"", "offloaded", "really taken"});
+    for (const auto& run : Runs(plan.host, SameNeeds)) {
+      const HostPlan& host = plan.host[run.first];
+      table.AddRow({NodeNames(plan.host, run) + (run.second - run.first > 1 ? ", each" : ""),
+                    FormatGiB(host.pinned), FormatGiB(host.pinned_allocated)});
+      for (const NumaBytes& numa : host.per_numa) {
+        table.AddRow({fmt::format("  NUMA node {}{}", numa.numa_node, OfMemory(numa.memory)),
+                      FormatGiB(numa.bytes), FormatGiB(numa.allocated)});
+      }
     }
+    out = "Host memory, pinned\n" + table.Render(width) +
+          Wrap(
+              "The pinned allocator rounds each tensor up to a power of two: a node needs the "
+              "larger number.",
+              width, 2, 2);
   }
-  return "Host memory, pinned\n" + table.Render(width) +
-         Wrap(
-             "The pinned allocator rounds each tensor up to a power of two: a node needs the "
-             "larger number.",
-             width, 2, 2);
+  return told ? out + (out.empty() ? "" : "\n") + NodeMemory(plan, width) : out;
 }
 
 std::string FilesSection(const Plan& plan, size_t width, bool verbose) {

@@ -129,6 +129,13 @@ Document ActivationsDocument(const Plan& plan) {
   return out;
 }
 
+Document OrNull(const std::optional<SourcedBytes>& value) {
+  if (!value) return nullptr;
+  return {{"bytes", value->bytes.central.count()},
+          {"basis", ToString(value->basis)},
+          {"source", value->source}};
+}
+
 Document HostDocument(const Plan& plan) {
   Document out = Document::array();
   for (const HostPlan& host : plan.host) {
@@ -136,12 +143,28 @@ Document HostDocument(const Plan& plan) {
     for (const NumaBytes& numa : host.per_numa) {
       per_numa.push_back({{"numa_node", numa.numa_node},
                           {"bytes", numa.bytes.count()},
-                          {"allocated_bytes", numa.allocated.count()}});
+                          {"allocated_bytes", numa.allocated.count()},
+                          {"memory_bytes", OrNull(numa.memory)}});
+    }
+    Document rows = Document::array();
+    for (const HostRow& row : host.rows) {
+      rows.push_back({{"name", row.name},
+                      {"bytes", row.bytes.central.count()},
+                      {"low_bytes", row.bytes.low.count()},
+                      {"high_bytes", row.bytes.high.count()},
+                      {"basis", ToString(row.basis)},
+                      {"source", row.source},
+                      {"reclaimable", row.reclaimable}});
     }
     out.push_back({{"node", host.node},
+                   {"name", host.name.empty() ? Document(nullptr) : Document(host.name)},
                    {"pinned_bytes", host.pinned.count()},
                    {"pinned_allocated_bytes", host.pinned_allocated.count()},
-                   {"per_numa", per_numa}});
+                   {"per_numa", per_numa},
+                   {"rows", rows},
+                   {"memory", OrNull(host.memory)},
+                   {"container_memory", OrNull(host.container_limit)},
+                   {"shm", OrNull(host.shm)}});
   }
   return out;
 }
@@ -233,7 +256,8 @@ Document PlanDocument(const Plan& plan) {
            {{"gpu", plan.gpu},
             {"gpu_name", plan.gpu_name},
             {"nodes", plan.nodes},
-            {"gpus_per_node", plan.gpus_per_node}}},
+            {"gpus_per_node", plan.gpus_per_node},
+            {"file", plan.cluster_file.empty() ? Document(nullptr) : Document(plan.cluster_file)}}},
           {"summary", SummaryDocument(plan.even_share)},
           // Of the rank that rests most on assumptions; 0 to 1.
           {"basis_share", legal ? Document{{"assumed", assumed}} : Document(nullptr)},

@@ -128,6 +128,7 @@ TEST(CalibrationFileTest, MalformedFiles) {
       {Replaced("tp: 8", "tpp: 8"), "line 8: run 1: deployment has no option tpp; did you mean "},
       {Replaced("tp: 8", "calibration: runs.yaml"),
        "line 8: run 1: deployment has no option calibration"},
+      {Replaced("tp: 8", "cluster: c.yaml"), "line 8: run 1: deployment has no option cluster"},
       {Replaced("tp: 8", "gpu: h20-96"), "line 8: run 1: expected gpu once"},
   };
   for (const auto& [text, message] : cases) {

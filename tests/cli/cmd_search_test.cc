@@ -55,6 +55,21 @@ TEST(SearchCommandTest, ProposesWhatPlanSays) {
   }
 }
 
+TEST(SearchCommandTest, ACluster) {
+  ExpectPlansAgree(
+      "tiny-moe --cluster cluster.yaml --gpu-memory-utilization 0.8 --engine vllm "
+      "--engine sglang");
+  const Outcome one = RunProgram("search tiny-moe --cluster cluster.yaml --nodes 1 --format json");
+  const Outcome brief =
+      RunProgram("search tiny-moe --gpu a10-24 --nodes 1 --gpus-per-node 4 --format json");
+  ASSERT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(Json::parse(one.out)["layouts"], Json::parse(brief.out)["layouts"]);
+  EXPECT_EQ(Json::parse(one.out)["candidates"][0]["score"],
+            Json::parse(brief.out)["candidates"][0]["score"]);
+  const Outcome vary = RunProgram("search tiny-moe --cluster cluster.yaml --vary gpu=l4-24");
+  EXPECT_EQ(vary.code, 2);
+}
+
 TEST(SearchCommandTest, WhatIsGivenStays) {
   const Outcome outcome = RunProgram(
       "search tiny-moe --gpu a10-24 --format json --limit 50 --tp 2 --vary "

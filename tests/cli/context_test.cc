@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "shardplan/hardware/cluster_spec.h"
 #include "support/temp_dir.h"
 
 namespace shardplan::cli {
@@ -37,6 +38,26 @@ TEST(LoadContextTest, ChecksTheCheapThingsFirst) {
   EXPECT_EQ(LoadContext(options, {}).error().code, ErrorCode::kIo);
   options.model = "";
   EXPECT_EQ(LoadContext(options, {}).error().subject, "MODEL");
+}
+
+TEST(LoadContextTest, CardsOfAClusterAreLookedUp) {
+  DeploymentOptions options = Tiny();
+  options.deployment.gpu = "";
+  ClusterSpec spec;
+  spec.kinds.resize(1);
+  spec.kinds[0].cards.resize(2);
+  for (CardSpec& card : spec.kinds[0].cards) {
+    card.gpu = "l4-24";
+    card.where = "c.yaml:2";
+  }
+  options.deployment.cluster = std::make_shared<const ClusterSpec>(spec);
+  EXPECT_TRUE(LoadContext(options, {}));
+  spec.kinds[0].cards[1].gpu = "l4-25";
+  options.deployment.cluster = std::make_shared<const ClusterSpec>(spec);
+  const Result<Context> context = LoadContext(options, {});
+  ASSERT_FALSE(context);
+  EXPECT_EQ(context.error().code, ErrorCode::kInvalidInput);
+  EXPECT_THAT(context.error().ToString(), StartsWith("c.yaml:2: l4-25: no such card"));
 }
 
 TEST(SameModelTest, PathAndAssumptionsDecide) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "shardplan/base/units.h"
+#include "shardplan/hardware/cluster_spec.h"
 
 namespace shardplan::cli {
 namespace {
@@ -43,6 +44,20 @@ TEST(DeploymentOptionsTest, NothingIsTheEnginesDefault) {
   EXPECT_FALSE(d.nodes || d.gpus_per_node || d.partition || d.output_tokens);
   EXPECT_EQ(d.require_concurrency, 1);
   EXPECT_FALSE(d.settings.max_model_len || d.settings.enable_prefix_caching);
+}
+
+TEST(DeploymentOptionsTest, ACluster) {
+  const std::string data = SHARDPLAN_TEST_DATA "/cli/";
+  const Parsed parsed = Parse("m --nodes 1 --cluster " + data + "cluster.yaml");
+  EXPECT_EQ(parsed.error, "");
+  const Deployment& d = parsed.options.deployment;
+  ASSERT_NE(d.cluster, nullptr);
+  EXPECT_EQ(d.cluster->nodes(), 2);
+  EXPECT_EQ(d.nodes, 1);
+  EXPECT_THROW(Parse("m --gpu a10-24 --cluster " + data + "cluster.yaml"), CLI::Error);
+  EXPECT_THROW(Parse("m --gpus-per-node 2 --cluster " + data + "cluster.yaml"), CLI::Error);
+  EXPECT_THAT(Parse("m --cluster " + data + "runs.yaml").error,
+              ::testing::HasSubstr("runs.yaml:1: unknown key runs; "));
 }
 
 TEST(DeploymentOptionsTest, GraphsOffloadAndBalancing) {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "shardplan/base/units.h"
-#include "support/plan_world.h"
+#include "support/cluster_world.h"
 
 namespace shardplan {
 namespace {
@@ -34,6 +34,29 @@ TEST(Fixes, SmallestOffloadIsTheFirstThatFits) {
   for (double gb = 0; gb < fix->settings.cpu_offload_gb; gb += 1) {
     less.settings.cpu_offload_gb = gb;
     EXPECT_NE(Evaluate(model, less).verdict, Verdict::kFits) << gb;
+  }
+}
+
+// More offload than is needed would not fit a node's own memory: the smallest does, or none.
+TEST(Fixes, TheSmallestOffloadFitsTheHost) {
+  const Model& model = ExampleFromConfig("kimi-k3");
+  Deployment d = WithoutOffload();
+  const auto free = SmallestOffload(EnvironmentFor(model, d), d);
+  ASSERT_TRUE(free.has_value());
+  Bytes needed;
+  for (const HostPlan& host : Evaluate(model, *free).host) {
+    needed = std::max(needed, host.pinned_allocated);
+  }
+  d.gpu.clear();
+  for (const int64_t more : {0, -1}) {
+    NodeKind kind = testing_support::Server("h20-96", 8, 2);
+    kind.memory = testing_support::Told(needed + Bytes(more));
+    d.cluster = testing_support::Cluster({kind});
+    const auto fix = SmallestOffload(EnvironmentFor(model, d), d);
+    EXPECT_EQ(fix.has_value(), more == 0);
+    if (fix) {
+      EXPECT_EQ(fix->settings.cpu_offload_gb, free->settings.cpu_offload_gb);
+    }
   }
 }
 

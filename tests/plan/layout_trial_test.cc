@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "support/plan_world.h"
+#include "support/cluster_world.h"
 
 namespace shardplan {
 namespace {
@@ -110,6 +110,24 @@ TEST(LayoutTrial, SglangKeepsExpertsPackedAndMovesItsFraction) {
   variant.given.fraction = false;
   variant.given.moe_backend = true;
   EXPECT_FALSE(Try(variant).score);
+}
+
+TEST(LayoutTrial, WhatTheNodesCannotPinIsRejected) {
+  SearchVariant variant = Published();
+  variant.base.gpu.clear();
+  variant.base.settings.cpu_offload_gb = 0;
+  variant.base.settings.cpu_offload_params.clear();
+  variant.given.offload = false;
+  NodeKind kind = testing_support::Server("h20-96", 8, 2);
+  kind.memory = testing_support::Told(Bytes(2048 * kGiB));
+  variant.base.cluster = testing_support::Cluster({kind});
+  EXPECT_TRUE(Try(variant).score);
+  kind.memory = testing_support::Told(Bytes(8 * kGiB));
+  variant.base.cluster = testing_support::Cluster({kind});
+  const Trial trial = Try(variant);
+  EXPECT_FALSE(trial.score);
+  EXPECT_EQ(trial.reason_id, "host.node_memory");
+  EXPECT_THAT(trial.example, HasSubstr("are pinned on a node with 8.0 GiB of memory"));
 }
 
 TEST(LayoutTrial, MovesLayersToWhereMoreFits) {

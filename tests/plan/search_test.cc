@@ -23,6 +23,19 @@ TEST(Search, TheSmallestOfAllThresholds) {
   }
 }
 
+TEST(Search, CardsHoldWhereOnlyTheHostIsShort) {
+  Plan plan;
+  plan.verdict = Verdict::kFits;
+  EXPECT_TRUE(CardsHold(plan));
+  plan.verdict = Verdict::kDoesNotFit;
+  EXPECT_TRUE(CardsHold(plan));
+  plan.limiting.emplace();
+  EXPECT_FALSE(CardsHold(plan));
+  plan.limiting.reset();
+  plan.verdict = Verdict::kIllegal;
+  EXPECT_FALSE(CardsHold(plan));
+}
+
 TEST(Search, LargestWindowByTryingAll) {
   for (const int64_t tokens : {1023, 1024, 3000, 7999, 8000}) {
     const auto found = LargestWindowBy(World(tokens, 8000), Deployment());

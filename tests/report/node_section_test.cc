@@ -32,6 +32,37 @@ TEST(HostSectionTest, UnequalNodesStandApart) {
   EXPECT_EQ(HostSection(plan, 100), "");
 }
 
+TEST(HostSectionTest, MemoryThatAClusterTells) {
+  Plan plan = ExamplePlan();
+  for (HostPlan& host : plan.host) {
+    host.per_numa[0].memory = Bytes(512 * kGiB);
+    host.memory = {Range(Bytes(1024 * kGiB)), Basis::kMeasured, "meminfo"};
+    host.container_limit = {Range(Bytes(10 * kGiB)), Basis::kAssumed, "c.yaml:3"};
+    host.rows = {{"pinned_weights", Range(Bytes(3 * kGiB)), Basis::kDerived, "", false},
+                 {"workers", Range(Bytes(4 * kGiB)), Basis::kAssumed, "", false},
+                 {"page_cache", Range(Bytes(20 * kGiB)), Basis::kExact, "", true}};
+  }
+  EXPECT_EQ(HostSection(plan, 100),
+            "Host memory, pinned\n"
+            "                               offloaded  really taken\n"
+            "  nodes 0, 1, each             2.000 GiB     3.000 GiB\n"
+            "    NUMA node 0 of 512.0 GiB   1.000 GiB     1.500 GiB\n"
+            "    NUMA node 1                1.000 GiB     1.500 GiB\n"
+            "  The pinned allocator rounds each tensor up to a power of two: a node needs the "
+            "larger number.\n"
+            "\n"
+            "Host memory of each node\n"
+            "  nodes 0, 1, each\n"
+            "    pinned weights                   3.0 GiB  derived\n"
+            "    workers                          4.0 GiB  assumed\n"
+            "    page cache                      20.0 GiB  exact, reclaimable\n"
+            "    left of the node's memory     1017.0 GiB  of 1024.0 GiB, measured\n"
+            "    left of the container's limit    3.0 GiB  of 10.0 GiB, assumed\n");
+  // Nothing is pinned: what the nodes have is told all the same.
+  for (HostPlan& host : plan.host) host.pinned = Bytes();
+  EXPECT_THAT(HostSection(plan, 100), ::testing::StartsWith("Host memory of each node\n"));
+}
+
 TEST(FilesSectionTest, FoldsNames) {
   EXPECT_EQ(FilesSection(ExamplePlan(), 100, false),
             "Shard files of each node\n"

@@ -64,11 +64,37 @@ TEST(PlanJsonTest, FieldsInOrder) {
                              "blocks_per_request": 23}])"));
   EXPECT_THAT(Keys(d["window"]), ElementsAre("max_model_len", "output_tokens", "max_input_tokens"));
   EXPECT_THAT(Keys(d["host"][0]),
-              ElementsAre("node", "pinned_bytes", "pinned_allocated_bytes", "per_numa"));
+              ElementsAre("node", "name", "pinned_bytes", "pinned_allocated_bytes", "per_numa",
+                          "rows", "memory", "container_memory", "shm"));
   EXPECT_THAT(Keys(d["host"][0]["per_numa"][0]),
-              ElementsAre("numa_node", "bytes", "allocated_bytes"));
+              ElementsAre("numa_node", "bytes", "allocated_bytes", "memory_bytes"));
+  EXPECT_THAT(Keys(d["cluster"]), ElementsAre("gpu", "gpu_name", "nodes", "gpus_per_node", "file"));
   EXPECT_THAT(Keys(d["files"][0]), ElementsAre("node", "shards", "needed_shards", "bytes"));
   EXPECT_THAT(Keys(d["launch"][0]), ElementsAre("node", "env", "argv"));
+}
+
+TEST(PlanJsonTest, HostMemoryThatAClusterTells) {
+  Plan plan = ExamplePlan();
+  EXPECT_EQ(Json::parse(RenderPlanJson(plan))["host"][0]["memory"], nullptr);
+  EXPECT_EQ(Json::parse(RenderPlanJson(plan))["cluster"]["file"], nullptr);
+  plan.cluster_file = "c.yaml";
+  plan.host[0].name = "h20-0";
+  plan.host[0].memory = {Range(Bytes(9)), Basis::kMeasured, "meminfo"};
+  plan.host[0].per_numa[1].memory = Bytes(4);
+  plan.host[0].rows = {
+      {"page_cache", Range(Bytes(1), Bytes(2), Bytes(3)), Basis::kExact, "f", true}};
+  const Json d = Json::parse(RenderPlanJson(plan));
+  EXPECT_EQ(d["cluster"]["file"], "c.yaml");
+  EXPECT_EQ(d["host"][0]["name"], "h20-0");
+  EXPECT_EQ(d["host"][0]["memory"],
+            Json::parse(R"({"bytes": 9, "basis": "measured", "source": "meminfo"})"));
+  EXPECT_EQ(d["host"][0]["container_memory"], nullptr);
+  EXPECT_EQ(d["host"][0]["per_numa"][0]["memory_bytes"], nullptr);
+  EXPECT_EQ(d["host"][0]["per_numa"][1]["memory_bytes"], 4);
+  EXPECT_EQ(d["host"][0]["rows"],
+            Json::parse(R"([{"name": "page_cache", "bytes": 2, "low_bytes": 1, "high_bytes": 3,
+                             "basis": "exact", "source": "f", "reclaimable": true}])"));
+  EXPECT_EQ(d["host"][1]["rows"], Json::array());
 }
 
 TEST(PlanJsonTest, ValuesAreBytesAndCounts) {

@@ -17,11 +17,13 @@
 namespace shardplan {
 
 struct Calibration;  // shardplan/plan/calibration.h
+struct ClusterSpec;  // shardplan/hardware/cluster_spec.h
 
 struct Deployment {
   // Where.
-  std::string gpu;                        // catalogue id or alias
-  std::optional<int64_t> nodes;           // as many as the world needs when absent
+  std::string gpu;                             // catalogue id or alias; empty with a cluster
+  std::shared_ptr<const ClusterSpec> cluster;  // instead of gpu and gpus_per_node
+  std::optional<int64_t> nodes;  // as many as the world needs when absent; of a cluster the first
   std::optional<int64_t> gpus_per_node;   // 8 when absent
   std::optional<Bytes> gpu_memory_total;  // overrides what CUDA sees
   Bytes gpu_memory_in_use;                // on every card, by others

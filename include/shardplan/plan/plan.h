@@ -151,8 +151,18 @@ struct StaticMemoryPlan {
 
 struct NumaBytes {
   int64_t numa_node = 0;
-  Bytes bytes;      // payload
-  Bytes allocated;  // really taken
+  Bytes bytes;                       // payload
+  Bytes allocated;                   // really taken
+  std::optional<Bytes> memory = {};  // that it has, where a cluster tells it
+};
+
+// What takes host memory of a node.
+struct HostRow {
+  std::string name;  // "pinned_weights", "kv_tier", "workers", "shared_memory", "page_cache"
+  Range bytes;
+  Basis basis = Basis::kDerived;
+  std::string source;
+  bool reclaimable = false;  // the kernel takes it back when memory is wanted
 };
 
 struct HostPlan {
@@ -160,6 +170,12 @@ struct HostPlan {
   Bytes pinned;
   Bytes pinned_allocated;
   std::vector<NumaBytes> per_numa;
+  std::vector<HostRow> rows = {};
+  // Where a cluster tells them.
+  std::string name = {};  // of the host
+  std::optional<SourcedBytes> memory = {};
+  std::optional<SourcedBytes> container_limit = {};
+  std::optional<SourcedBytes> shm = {};  // size of /dev/shm
 };
 
 // Shard files of a node, by index into the inventory; empty without headers.
@@ -226,6 +242,7 @@ struct Plan {
   std::string gpu_name;
   int64_t nodes = 0;
   int64_t gpus_per_node = 0;
+  std::string cluster_file;  // empty without one
 
   EvenShare even_share;
   std::vector<RankPlan> ranks;

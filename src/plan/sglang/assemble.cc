@@ -10,7 +10,9 @@
 #include "engine/sglang/parallel.h"
 #include "engine/sglang/startup_log.h"
 #include "plan/header.h"
+#include "plan/host_memory.h"
 #include "plan/launch_flags.h"
+#include "plan/placement_findings.h"
 #include "plan/request.h"
 #include "plan/search.h"
 #include "plan/sglang/notes.h"
@@ -66,8 +68,7 @@ RankPlan MakeRank(const SglangPrepared& p, const SglangEvaluation& e, const Rank
   const SglangStage& stage = e.stages[i];
   RankPlan rank;
   rank.place = place;
-  rank.numa_node =
-      p.placement.numa_of_gpu.empty() ? 0 : p.placement.numa_of_gpu[static_cast<size_t>(place.gpu)];
+  rank.numa_node = p.placement.NumaOf(place);
   rank.device_total = p.gpu.device_total.bytes.central;
   rank.capacity = p.gpu.cuda_visible.bytes.central;
   const Range budget(SglangBudget(p, e, End::kHigh), SglangBudget(p, e, End::kCentral),
@@ -270,6 +271,43 @@ std::vector<LaunchPlan> MakeLaunch(const SglangPrepared& p, const Model& model,
   return launch;
 }
 
+std::vector<PinnedShare> PinnedShares(const SglangPrepared& p, const SglangEvaluation& e) {
+  std::vector<PinnedShare> shares;
+  for (const RankPlace& place : p.places) {
+    const SglangStage& stage = e.stages[static_cast<size_t>(place.stage)];
+    shares.push_back(
+        {place.node, p.placement.NumaOf(place), stage.offload.bytes, stage.offload.pinned});
+  }
+  return shares;
+}
+
+HostRequest HostRequestOf(const SglangPrepared& p, const Plan& plan) {
+  HostRequest request;
+  request.cluster = p.deployment.cluster.get();
+  request.ranks_per_node = p.placement.ranks_per_node;
+  request.is_sglang = true;
+  request.network = p.placement.nodes > 1;
+  if (plan.static_memory && plan.static_memory->host_cache) {
+    request.kv_tier = plan.static_memory->host_cache->per_rank;
+  }
+  return request;
+}
+
+PlacementRequest PlacementRequestOf(const SglangEnvironment& env, const SglangPrepared& p) {
+  PlacementRequest request;
+  request.cluster = p.deployment.cluster.get();
+  request.catalog = env.catalog;
+  request.gpu = &p.gpu;
+  request.place = &p.placement;
+  request.drivers = env.drivers.get();
+  request.has_experts = p.context.arch->moe.experts > 0;
+  const std::vector<std::string>& extras = p.deployment.settings.extra_arguments;
+  request.custom_all_reduce =
+      std::find(extras.begin(), extras.end(), "--disable-custom-all-reduce") == extras.end();
+  request.in_use = p.deployment.gpu_memory_in_use;
+  return request;
+}
+
 // The window of --context-length auto: what the pool holds, up to the model's.
 void FitWindow(SglangPrepared* p, const sglang::Pools& pools) {
   if (!p->deployment.settings.max_model_len_auto || pools.refusal) return;
@@ -354,13 +392,20 @@ Result<Plan> AssembleSglang(const SglangEnvironment& env, const Deployment& depl
       plan.static_memory->largest_fraction = LargestFraction(env, deployment);
     }
     for (Finding& note : SglangNotes(p, e, plan)) plan.findings.push_back(std::move(note));
-    plan.host = PlanHost(p.placement, plan.ranks);
+    for (Finding& finding : PlacementFindings(PlacementRequestOf(env, p), plan)) {
+      plan.findings.push_back(std::move(finding));
+    }
     plan.files = PlanFiles(p.placement,
                            {p.stages, model.arch.tied_embeddings, !p.context.args.language_only,
                             p.draft && p.draft->model && p.draft->model->in_checkpoint},
                            model, plan.ranks);
     plan.launch = MakeLaunch(p, model, FlagsOf(env, deployment));
     CheckLaunchFlags(*env.flags, VersionOf(env, deployment), deployment.settings, &plan);
+  }
+  // Without a cluster nothing is short there.
+  if (!brief || deployment.cluster) {
+    plan.host = PlanHost(p.placement, PinnedShares(p, e));
+    CheckHostMemory(HostRequestOf(p, plan), &plan);
   }
   SortFindings(plan.findings);
   return plan;

@@ -14,6 +14,7 @@
 #include "engine/sglang/refusals.h"
 #include "engine/sglang/weights.h"
 #include "engine/vllm/weights.h"
+#include "plan/cluster_use.h"
 #include "plan/issue_facts.h"
 #include "plan/request.h"
 #include "plan/sglang/ranks.h"
@@ -251,7 +252,11 @@ Result<SglangEnvironment> MakeSglangEnvironment(const Model& model, const Catalo
   env.model = &model;
   env.weights = std::make_shared<WeightCache>();
   env.catalog = &catalog;
-  SHARDPLAN_ASSIGN_OR_RETURN(env.gpu, catalog.FindGpu(deployment.gpu));
+  SHARDPLAN_ASSIGN_OR_RETURN(env.gpu, CardFor(catalog, deployment));
+  if (deployment.cluster) {
+    SHARDPLAN_ASSIGN_OR_RETURN(DriverTable drivers, DriverTable::Load(store));
+    env.drivers = std::make_shared<const DriverTable>(std::move(drivers));
+  }
   SHARDPLAN_ASSIGN_OR_RETURN(env.profile,
                              sglang::LoadProfile(store, deployment.engine_version, &env.findings));
   CheckModelVersion(env, &env.findings);
@@ -310,7 +315,12 @@ Status PrepareSglang(const SglangEnvironment& env, const Deployment& deployment,
   out->sizes = deployment.sizes;
   out->sizes.expert_size = sglang::ExpertParallel(c.args);
   out->sizes.dp_in_tp = c.args.enable_dp_attention;
-  PlaceSglang(env.gpu, *env.catalog, deployment, out->sizes, &out->placement, &out->findings);
+  std::optional<Deployment> placed;
+  if (deployment.cluster) {
+    SHARDPLAN_ASSIGN_OR_RETURN(placed, InCluster(deployment, out->sizes.world()));
+  }
+  PlaceSglang(env.gpu, *env.catalog, placed ? *placed : deployment, out->sizes, &out->placement,
+              &out->findings);
   c.args.nnodes = out->placement.nodes;
   out->defaults = sglang::ResolveDefaults(c);
   for (Finding& finding : sglang::CheckLayout(c)) out->findings.push_back(std::move(finding));

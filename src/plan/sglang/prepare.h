@@ -12,6 +12,7 @@
 #include "engine/sglang/context.h"
 #include "engine/sglang/defaults.h"
 #include "engine/vllm/draft.h"
+#include "hardware/driver_table.h"
 #include "plan/placement.h"
 #include "sharding/weight_cache.h"
 #include "shardplan/plan/known_issues.h"
@@ -25,10 +26,11 @@ struct SglangEnvironment {
   const Catalog* catalog = nullptr;
   GpuSpec gpu;
   sglang::Profile profile;
-  std::vector<Finding> findings;             // of choosing the profile
-  std::shared_ptr<const Model> draft_model;  // that speculation names; null: none
-  std::shared_ptr<const FlagTable> flags;    // of all versions
-  std::shared_ptr<WeightCache> weights;      // of all deployments that are evaluated here
+  std::vector<Finding> findings;               // of choosing the profile
+  std::shared_ptr<const Model> draft_model;    // that speculation names; null: none
+  std::shared_ptr<const FlagTable> flags;      // of all versions
+  std::shared_ptr<WeightCache> weights;        // of all deployments that are evaluated here
+  std::shared_ptr<const DriverTable> drivers;  // null without a cluster
   std::shared_ptr<const std::vector<KnownIssue>> issues;  // that this model may have on this card
 };
 

@@ -74,7 +74,7 @@ void PlaceSglang(const GpuSpec& gpu, const Catalog& catalog, const Deployment& d
         fmt::format("{} of {} GPUs a node are used", place->ranks_per_node, place->gpus_per_node),
         "");
   }
-  FillNuma(catalog, place);
+  FillNuma(catalog, d.cluster.get(), place);
 }
 
 std::vector<RankPlace> PlaceSglangRanks(const sglang::ServerArgs& a, const NodePlacement& place) {

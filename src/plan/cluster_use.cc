@@ -1,0 +1,122 @@
+#include "plan/cluster_use.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "shardplan/base/file.h"
+#include "shardplan/base/units.h"
+
+namespace shardplan {
+namespace {
+
+int64_t CardsOf(const NodeKind& kind) { return static_cast<int64_t>(kind.cards.size()); }
+
+// Ranks of a deployment: SGLang's data parallelism may lie inside TP.
+int64_t WorldOf(const Deployment& d) {
+  const bool inside = d.sizes.dp_in_tp || (d.engine == "sglang" && d.sglang.enable_dp_attention);
+  return internal::CheckedMul(internal::CheckedMul(d.sizes.tp, d.sizes.pp),
+                              inside ? 1 : d.sizes.dp);
+}
+
+bool SameCapacity(const std::optional<SourcedBytes>& a, const std::optional<SourcedBytes>& b) {
+  if (!a || !b) return !a && !b;
+  return a->bytes.low == b->bytes.low && a->bytes.central == b->bytes.central &&
+         a->bytes.high == b->bytes.high;
+}
+
+bool SameCard(const CardSpec& a, const CardSpec& b) {
+  const auto joined = [](const CardSpec& card) { return card.nvlink_group.value_or(0) >= 0; };
+  return a.gpu == b.gpu && a.described.has_value() == b.described.has_value() &&
+         SameCapacity(a.device_total, b.device_total) &&
+         SameCapacity(a.cuda_visible, b.cuda_visible) && joined(a) == joined(b);
+}
+
+// NVLink beyond a node is the cluster's to tell, where it tells any of it.
+void ApplyNvlink(const NodeKind& kind, const CardSpec& card, GpuSpec* gpu) {
+  if (kind.nvlink_over_nodes) {
+    gpu->nvlink_domain = static_cast<int>(
+        std::min<int64_t>(internal::CheckedMul(kind.count, CardsOf(kind)), 1 << 20));
+  } else if (card.nvlink_group) {
+    gpu->nvlink_domain = 0;
+  }
+}
+
+}  // namespace
+
+ClusterShare ShareOf(const ClusterSpec& cluster, std::optional<int64_t> most, int64_t world) {
+  ClusterShare best;
+  ClusterShare now;
+  const int64_t end = std::min(most.value_or(cluster.nodes()), cluster.nodes());
+  while (now.nodes < end) {
+    const int64_t here = CardsOf(cluster.KindOf(now.nodes));
+    now.cards_per_node = now.nodes == 0 ? here : std::min(now.cards_per_node, here);
+    ++now.nodes;
+    if (now.nodes * now.cards_per_node > best.nodes * best.cards_per_node) best = now;
+    if (now.nodes * now.cards_per_node >= world) break;
+  }
+  // As given, nodes are all meant.
+  while (best.nodes < end && CardsOf(cluster.KindOf(best.nodes)) >= best.cards_per_node) {
+    ++best.nodes;
+  }
+  return best;
+}
+
+bool HasOneCard(const ClusterSpec& cluster) {
+  const CardSpec& first = cluster.kinds.front().cards.front();
+  return std::all_of(cluster.kinds.begin(), cluster.kinds.end(), [&](const NodeKind& kind) {
+    return std::all_of(kind.cards.begin(), kind.cards.end(),
+                       [&](const CardSpec& card) { return SameCard(card, first); });
+  });
+}
+
+Result<GpuSpec> CardFor(const Catalog& catalog, const Deployment& d) {
+  if (!d.cluster) return catalog.FindGpu(d.gpu);
+  if (!d.gpu.empty()) {
+    return Fail(ErrorCode::kUsage, "--gpu " + Printable(d.gpu),
+                "the cards are told by --cluster " + Printable(d.cluster->file),
+                "leave one of them out");
+  }
+  const ClusterShare share = ShareOf(*d.cluster, d.nodes, WorldOf(d));
+  std::optional<GpuSpec> smallest;
+  int64_t node = 0;
+  for (const NodeKind& kind : d.cluster->kinds) {
+    if (node >= share.nodes) break;
+    node += kind.count;
+    const auto cards = static_cast<size_t>(std::min(share.cards_per_node, CardsOf(kind)));
+    for (size_t i = 0; i < cards; ++i) {
+      if (i > 0 && SameCard(kind.cards[i], kind.cards[i - 1])) continue;
+      SHARDPLAN_ASSIGN_OR_RETURN(GpuSpec gpu, ResolveCard(catalog, kind.cards[i]));
+      ApplyNvlink(kind, kind.cards[i], &gpu);
+      if (!smallest || gpu.cuda_visible.bytes.central < smallest->cuda_visible.bytes.central) {
+        smallest = std::move(gpu);
+      }
+    }
+  }
+  if (!smallest) return Fail(ErrorCode::kUsage, "--nodes", "expected at least 1 node");
+  return std::move(*smallest);
+}
+
+bool HasSameCard(const Deployment& a, const Deployment& b) {
+  if (a.gpu != b.gpu || a.cluster != b.cluster) return false;
+  if (!a.cluster || HasOneCard(*a.cluster)) return true;
+  return a.nodes == b.nodes && WorldOf(a) == WorldOf(b);
+}
+
+Result<Deployment> InCluster(const Deployment& deployment, int64_t world) {
+  const ClusterSpec& cluster = *deployment.cluster;
+  if (deployment.nodes && *deployment.nodes > cluster.nodes()) {
+    return Fail(ErrorCode::kUsage, fmt::format("--nodes {}", *deployment.nodes),
+                fmt::format("expected at most {}, the nodes of {}", FormatCount(cluster.nodes()),
+                            Printable(cluster.file)));
+  }
+  const ClusterShare share = ShareOf(cluster, deployment.nodes, world);
+  Deployment out = deployment;
+  out.nodes = share.nodes;
+  out.gpus_per_node =
+      std::min(share.cards_per_node, deployment.gpus_per_node.value_or(share.cards_per_node));
+  return out;
+}
+
+}  // namespace shardplan
