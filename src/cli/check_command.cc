@@ -50,7 +50,7 @@ Result<Answer> Run(const CheckOptions& options, const OptionSet& set) {
   std::optional<Catalog> catalog;
   std::optional<GpuSpec> gpu;
   if (!what.deployment.gpu.empty()) {
-    SHARDPLAN_ASSIGN_OR_RETURN(catalog, LoadCatalog(store, what.deployment.gpu));
+    SHARDPLAN_ASSIGN_OR_RETURN(catalog, LoadCatalog(store, what.deployment));
     SHARDPLAN_ASSIGN_OR_RETURN(gpu, catalog->FindGpu(what.deployment.gpu));
     under.gpu = &*gpu;
   }
