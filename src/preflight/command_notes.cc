@@ -92,15 +92,15 @@ void NoteStages(const Plan& plan, std::vector<Finding>* out) {
     const auto [known, is_new] = blocks.emplace(rank.place.stage, own);
     if (!is_new) known->second = std::min(known->second, own);
   }
-  if (blocks.empty()) return;
   const auto least =
       std::min_element(blocks.begin(), blocks.end(),
                        [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (least == blocks.end() || least->second <= 0) return;  // what is short is told elsewhere
   std::string all;
   for (const auto& [stage, count] : blocks) {
     const StageRange& range = plan.stages[static_cast<size_t>(stage)];
     all += fmt::format("{}stage {} of {} layers {}", all.empty() ? "" : ", ", stage, range.count,
-                       FormatCount(std::max<int64_t>(count, 0)));
+                       FormatCount(count));
   }
   out->push_back({"kv.least_stage", Severity::kNote, fmt::format("stage {}", least->first),
                   fmt::format("sizes the cache of all stages, which share it between the batches "

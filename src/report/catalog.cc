@@ -185,7 +185,7 @@ std::string RenderIssues(const std::vector<KnownIssue>& issues, Format format, i
   table.AddRow({"issue", "severity", "versions", "message"});
   for (const KnownIssue& issue : issues) {
     table.AddRow({Printable(issue.id), std::string(ToString(issue.severity)), VersionsOf(issue),
-                  Printable(issue.message)});
+                  Printable(issue.message, 1000)});
   }
   return RenderTable(table, width);
 }

@@ -31,7 +31,8 @@ TEST(LaunchTargetTest, WritesADirectoryWithThePlan) {
   EXPECT_TRUE(std::filesystem::exists(target + "/node-0.sh"));
   EXPECT_TRUE(ReadText(target + "/plan.json").starts_with("{\n  \"schema_version\": 1"));
   EXPECT_EQ(
-      RunProgram("launch commands tiny-dense/config.json --gpu h20-96 --tp 1 -o '" + target + "'").code,
+      RunProgram("launch commands tiny-dense/config.json --gpu h20-96 --tp 1 -o '" + target + "'")
+          .code,
       3);
 }
 
@@ -39,7 +40,8 @@ TEST(LaunchTargetTest, WritesNothingOfWhatDoesNotFit) {
   const TempDir dir;
   const std::string target = dir.Path("out");
   const std::string command =
-      "launch commands tiny-dense/config.json --gpu l4-24 --gpu-memory-in-use 21GiB -o '" + target + "'";
+      "launch commands tiny-dense/config.json --gpu l4-24 --gpu-memory-in-use 21GiB -o '" + target +
+      "'";
   const Outcome refused = RunProgram(command);
   EXPECT_EQ(refused.code, 1);
   EXPECT_NE(refused.err.find("nothing is written: does not fit"), std::string::npos) << refused.err;

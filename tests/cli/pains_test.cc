@@ -46,6 +46,12 @@ std::string ConfigOf(const std::string& model, const TempDir& dir) {
                                  std::stoll(parts.at(2)), std::stoll(parts.at(3)), 32'000)
                          .dump());
   }
+  if (parts[0] == "edit") {
+    Json config = ExampleConfig(parts.at(1));
+    const std::vector<std::string> pair = Split(parts.at(2), '=');
+    config[pair.at(0)] = std::stoll(pair.at(1));
+    return dir.Write("config.json", config.dump());
+  }
   if (parts[0] == "moe") {
     Json config = ExampleConfig("Qwen__Qwen3-30B-A3B-FP8");
     config["moe_intermediate_size"] = std::stoll(parts.at(1));
@@ -89,7 +95,7 @@ TEST(PainsTest, EveryOneIsTold) {
                                          << document.dump(1);
     }
   }
-  EXPECT_EQ(commands, 53);
+  EXPECT_EQ(commands, 54);
 }
 
 }  // namespace

@@ -34,10 +34,14 @@ std::string CommandOf(const Json& launch) {
   return text;
 }
 
-// What a command decides: not what was asked of the plan, and not which settings were given.
+// What a command decides: not what was asked of the plan, and not which settings were given: a
+// launch line of SGLang spells out the fraction that the plan made up.
 Json Comparable(Json plan) {
   for (const char* key : {"findings", "window", "model"}) plan.erase(key);
   plan["engine"].erase("defaults");
+  if (!plan["static_memory"].is_null()) {
+    for (const char* key : {"reserve_terms", "fraction_given"}) plan["static_memory"].erase(key);
+  }
   return plan;
 }
 

@@ -52,7 +52,8 @@ void AddBackends(const ServerArgs& a, const HasFlagFn& has, ArgumentList* args) 
 void AddMemory(const Context& c, const Defaults& d, ArgumentList* args) {
   const ServerArgs& a = c.args;
   args->Flag("--mem-fraction-static", FormatPython(FlagFraction(d)));
-  args->Flag("--context-length", ContextLength(c));
+  // The model's own window is not asked for: SGLang starts with a pool that does not hold it.
+  if (a.context_length) args->Flag("--context-length", *a.context_length);
   // SGLang divides it itself under DP attention.
   args->Flag("--chunked-prefill-size", d.chunk_as_given);
   if (a.max_prefill_tokens != 16384) args->Flag("--max-prefill-tokens", a.max_prefill_tokens);

@@ -19,8 +19,9 @@ double FlagFraction(const Defaults& defaults);
 // Whether the version that is launched has a flag.
 using HasFlagFn = std::function<bool(const std::string& name)>;
 
-// Every number that the plan rests on is spelled out, with flags that the version has and in full:
-// --pp is ambiguous and --tp an abbreviation. Where a flag has an older name, `has` decides.
+// Every number that the plan rests on is spelled out, but a window that nobody asked for, with
+// flags that the version has and in full: --pp is ambiguous and --tp an abbreviation. Where a flag
+// has an older name, `has` decides.
 // --mem-fraction-static is always there. Nodes differ in
 // --node-rank alone; the address is a placeholder in angle brackets. `settings` has what was read
 // of a command: other flags, variables, the name to serve. `explicit_partition` says that the

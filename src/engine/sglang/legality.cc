@@ -158,7 +158,8 @@ class Checker {
   // MTP layers of it are known (zai-org/GLM-4.5#3, 2025-08).
   void DraftSource() {
     static const std::set<std::string> own = {"EAGLE", "EAGLE3", "NEXTN", "STANDALONE"};
-    if (!own.contains(a_.speculative_algorithm) || !a_.speculative_draft_model_path.empty()) return;
+    if (!own.contains(a_.speculative_algorithm) || a_.draft_weights) return;
+    if (!a_.speculative_draft_model_path.empty()) return;
     const int64_t layers = c_.arch->mtp_layers;
     const bool announced =
         layers > 0 && (a_.speculative_algorithm == "EAGLE" || a_.speculative_algorithm == "NEXTN");

@@ -102,6 +102,7 @@ TEST(SglangLegality, Contradictions) {
 TEST(SglangLegality, DraftsAreWholeOrNotThere) {
   SglangContext c("deepseek-v3");
   c.args().speculative_algorithm = "EAGLE";
+  c.args().speculative_draft_model_path = "draft";
   c.args().speculative_num_draft_tokens = 4;
   EXPECT_THAT(Ids(c), IsEmpty());  // chosen, not given
   c.args().draft_tokens_given = true;
@@ -143,6 +144,9 @@ TEST(SglangLegality, DraftsWithoutAPath) {
   c.args().speculative_algorithm = "STANDALONE";
   EXPECT_EQ(Check(c)[0].severity, Severity::kWarning);
   c.args().speculative_draft_model_path = "draft";
+  EXPECT_THAT(Ids(c), IsEmpty());
+  c.args().speculative_draft_model_path.clear();
+  c.args().draft_weights = Bytes(1);
   EXPECT_THAT(Ids(c), IsEmpty());
   SglangContext dense("Qwen__Qwen3-32B");
   dense.args().speculative_algorithm = "EAGLE";
