@@ -71,7 +71,11 @@ std::string DownloadScript(const HubSource& hub, const std::string& directory,
       "#!/usr/bin/env bash\n"
       "# Fetches what this node needs; run it again to go on. Takes the directory as an argument.\n"
       "set -euo pipefail\n\n";
-  out += "default=" + ShellQuote(directory) + "\ndir=${1:-$default}\n\n";
+  if (directory.empty()) {
+    out += "dir=${1:?expected the directory of the model as an argument}\n\n";
+  } else {
+    out += "default=" + ShellQuote(directory) + "\ndir=${1:-$default}\n\n";
+  }
   out += "# Configs, tokenizer and code.\n";
   out += fmt::format("hf download {} --exclude '*.safetensors' -- {}\n\n", common,
                      ShellQuote(hub.repo));
@@ -81,14 +85,22 @@ std::string DownloadScript(const HubSource& hub, const std::string& directory,
   return out + "\n";
 }
 
+// Where the model lies on every node; empty where nothing says so.
+std::string DirectoryOf(const LaunchInput& input) {
+  const std::string& given = input.site.model_path;
+  const std::string& directory = given.empty() ? input.model.inventory.directory : given;
+  return directory.starts_with('/') ? directory : "";
+}
+
 std::string HostOf(const LaunchSite& site, int64_t node) {
   const auto index = static_cast<size_t>(node);
   return index < site.hosts.size() ? site.hosts[index] : fmt::format("<HOST_{}>", node);
 }
 
-std::string Guide(const LaunchInput& input, const HubSource& hub, const std::string& directory,
-                  const OtherFiles& others) {
+std::string Guide(const LaunchInput& input, const HubSource& hub, const OtherFiles& others) {
   const Plan& plan = input.plan;
+  const std::string known = DirectoryOf(input);
+  const std::string directory = known.empty() ? "<MODEL_PATH>" : known;
   std::string out = "# Files of each node\n\n";
   out += MarkdownRow({"node", "stages", "shards", "other files", "bytes"});
   out += MarkdownRow({"---:", "---", "---:", "---:", "---:"});
@@ -169,8 +181,7 @@ Result<Bundle> MakeFileLists(const LaunchInput& input, const HubSource& hub) {
                 "give the model's directory; sparse files of `shardplan standin` will do");
   }
   SHARDPLAN_ASSIGN_OR_RETURN(const OtherFiles others, FindOthers(inventory.directory));
-  const std::string& given = input.site.model_path;
-  const std::string directory = given.empty() ? inventory.directory : given;
+  const std::string directory = DirectoryOf(input);
   Bundle bundle;
   for (const FilesPlan& files : input.plan.files) {
     std::vector<std::string> names = files.shards;
@@ -181,7 +192,7 @@ Result<Bundle> MakeFileLists(const LaunchInput& input, const HubSource& hub) {
     bundle.files.push_back({fmt::format("node-{}.download.sh", files.node),
                             DownloadScript(hub, directory, files.shards), true});
   }
-  bundle.files.push_back({"FILES.md", Guide(input, hub, directory, others), false});
+  bundle.files.push_back({"FILES.md", Guide(input, hub, others), false});
   return bundle;
 }
 

@@ -149,7 +149,7 @@ std::string Guide(const std::vector<StagePart>& parts, const IndexSource& source
                   const LaunchInput& input) {
   const std::string& given = input.site.model_path;
   std::string directory = given.empty() ? input.model.inventory.directory : given;
-  if (!directory.starts_with('/')) directory = "<MODEL_DIR>";  // a container wants it absolute
+  if (!directory.starts_with('/')) directory = "<MODEL_PATH>";  // a container wants it absolute
   std::string out = fmt::format(
       "# Files of each pipeline stage\n\nCut from `{}`: {}, {} tensors in {} files, SHA-256 "
       "`{}`.\n\n",

@@ -29,7 +29,7 @@ TEST(LaunchFilesTest, ListsThatRsyncReads) {
   EXPECT_NE(list.find(".safetensors\n"), std::string::npos) << list;
   EXPECT_NE(list.find("config.json\n"), std::string::npos) << list;
   const std::string script = ReadText(dir.Path("out/node-1.download.sh"));
-  EXPECT_NE(script.find("default='a b'\n"), std::string::npos) << script;
+  EXPECT_NE(script.find("\ndir=${1:?expected"), std::string::npos) << script;
   EXPECT_EQ(RunScript("bash -n out/node-1.download.sh", dir.path()).code, 0);
   const Outcome lint = RunScript(
       "! command -v shellcheck >/dev/null || shellcheck out/node-1.download.sh", dir.path());

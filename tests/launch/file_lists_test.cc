@@ -66,6 +66,9 @@ TEST_F(FileListsTest, CommandsAreQuoted) {
   EXPECT_THAT(guide, HasSubstr("--files-from=node-1.files " + dir_.Path("m/") +
                                " 'two; rm -rf /:/models/a $(touch x) b/'\n"));
   EXPECT_THAT(guide, HasSubstr(" 'one:/models/a $(touch x) b/'\n"));
+  site_.model_path = "models/here";  // of which machine?
+  EXPECT_THAT(TextOf(*Make(), "FILES.md"), HasSubstr(" 'one:<MODEL_PATH>/'\n"));
+  site_.model_path = "/models";
   site_.hosts.clear();
   EXPECT_THAT(TextOf(*Make(), "FILES.md"), HasSubstr("'<HOST_1>:/models/"));
 }

@@ -51,7 +51,7 @@ class StageWorld : public ::testing::Test {
 
   static std::string Shard(int number) {
     char name[64];
-    std::snprintf(name, sizeof(name), "model-%05d-of-00009.safetensors", number);
+    std::snprintf(name, sizeof(name), "model-%05d-of-000009.safetensors", number);
     return name;
   }
 

@@ -1,5 +1,6 @@
 #include "shardplan/preflight/model_check.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,8 +8,8 @@
 #include <filesystem>
 
 #include "launch/stage_index.h"
-#include "support/checkpoint_builder.h"
 #include "support/plan_world.h"
+#include "support/temp_dir.h"
 #include "support/tiny_checkpoint.h"
 #include "support/tiny_families.h"
 #include "support/tiny_models.h"
@@ -60,7 +61,7 @@ class ModelCheckTest : public ::testing::Test {
     return check ? ErrorCode::kInternal : check.error().code;
   }
   std::string Shard(int number) const {
-    return dir_.Path("m/" + testing_support::CheckpointBuilder::ShardName(number, 9));
+    return dir_.Path(fmt::format("m/model-{:05}-of-000009.safetensors", number));
   }
   std::string Index() const { return dir_.Path("m/model.safetensors.index.json"); }
 
@@ -101,8 +102,8 @@ TEST_F(ModelCheckTest, MissingShardsAreNamed) {
   for (const int number : {2, 4, 5, 6}) fs::remove(Shard(number));
   EXPECT_THAT(Ids(), ElementsAre("model.shard_missing"));
   EXPECT_EQ(MessageOf("model.shard_missing"),
-            "4 of 9 shards are not there: model-00002-of-00009.safetensors, "
-            "model-00004-of-00009.safetensors to model-00006-of-00009.safetensors");
+            "4 of 9 shards are not there: model-00002-of-000009.safetensors, "
+            "model-00004-of-000009.safetensors to model-00006-of-000009.safetensors");
 }
 
 TEST_F(ModelCheckTest, AnIndexWhoseShardsAreNotThere) {
@@ -203,8 +204,8 @@ TEST_F(ModelCheckTest, ANodeWithItsStageAlone) {
   request_.stages = {0};
   EXPECT_THAT(Ids(), ElementsAre("model.shard_missing"));
   EXPECT_THAT(MessageOf("model.shard_missing"),
-              HasSubstr("4 of 7 shards are not there: model-00001-of-00009.safetensors to "
-                        "model-00004-of-00009.safetensors"));
+              HasSubstr("4 of 7 shards are not there: model-00001-of-000009.safetensors to "
+                        "model-00004-of-000009.safetensors"));
   request_.stages = {0, 1};
   EXPECT_THAT(MessageOf("model.shard_missing"), HasSubstr("4 of 9 shards"));
   request_.stages = {2};
