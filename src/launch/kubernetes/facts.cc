@@ -273,6 +273,11 @@ Result<Facts> MakeFacts(const LaunchInput& input, const Options& options) {
   facts.shm = ShmSize(options);
   facts.budget = MakeHostBudget(input, options, facts.gpus);
   facts.startup = EstimateStartup(input, options);
+  constexpr int64_t kWeek = 7 * 24 * 3600;
+  if (facts.startup.seconds > kWeek) {
+    return Refuse(facts.startup.given ? "--startup-seconds" : "--read-rate",
+                  "expected a start within a week", "a probe that waits longer helps nobody");
+  }
   return facts;
 }
 

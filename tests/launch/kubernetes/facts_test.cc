@@ -191,6 +191,16 @@ TEST(KubernetesFactsTest, RefusesWhatKubernetesDecides) {
   EXPECT_EQ(world.Error(), "--host: expected the name of a node, found 'a b'");
 }
 
+TEST(KubernetesFactsTest, AStartTakesAWeekAtMost) {
+  KubernetesWorld world = VllmWorld(1);
+  world.options.read_rate = Bytes(1);
+  EXPECT_TRUE(world.Error().starts_with("--read-rate: expected a start within a week"));
+  world.options.startup_seconds = int64_t{1} << 62;
+  EXPECT_TRUE(world.Error().starts_with("--startup-seconds: expected a start within a week"));
+  world.options.startup_seconds = 7 * 24 * 3600;
+  EXPECT_EQ(world.Error(), "made");
+}
+
 TEST(KubernetesFactsTest, PlaceholdersEndIt) {
   KubernetesWorld world = VllmWorld(1, {"--download-dir", "<CACHE>"});
   EXPECT_TRUE(world.Error().starts_with("--download-dir: expected a value, found the placeholder"));
