@@ -1,28 +1,70 @@
 #include "hardware/yaml_mapping.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "shardplan/base/units.h"
 
 namespace shardplan::internal {
 namespace {
 
-// The text under "key", or the error.
-std::string Read(const std::string& yaml) {
-  const Result<std::string> text = ReadDocument<std::string>(
-      yaml, "a/b.yaml", [](const Place& place, const YAML::Node& node) -> Result<std::string> {
-        SHARDPLAN_ASSIGN_OR_RETURN(const Mapping map, Mapping::Read(place, node, "", {"key"}));
-        return map.Text("key");
+// What a mapping of the keys a, b, size, basis, source and date makes of a text.
+Result<std::string> ReadBoth(std::string_view text) {
+  return ReadDocument<std::string>(
+      text, "dir/toy.yaml", [](const Place& place, const YAML::Node& node) -> Result<std::string> {
+        SHARDPLAN_ASSIGN_OR_RETURN(
+            const Mapping map,
+            Mapping::Read(place, node, "", {"a", "b", "size", "basis", "source", "date"}));
+        SHARDPLAN_ASSIGN_OR_RETURN(const std::string a, map.Text("a"));
+        SHARDPLAN_ASSIGN_OR_RETURN(const int b, map.Count("b", 10));
+        return a + std::to_string(b) + place.Stem();
       });
-  return text ? *text : text.error().ToString();
 }
 
-TEST(YamlMappingTest, KnownKeysOnceEach) {
-  EXPECT_EQ(Read("key: value\n"), "value");
-  EXPECT_EQ(Read("kex: value\n"), "a/b.yaml:1: unknown key kex; did you mean key?");
-  EXPECT_EQ(Read("key: a\nkey: b\n"), "a/b.yaml:2: second key");
-  EXPECT_EQ(Read("{}\n"), "a/b.yaml:1: missing key key");
-  EXPECT_EQ(Read("- key\n"), "a/b.yaml:1: expected a mapping");
-  EXPECT_EQ(Read("key: []\n"), "a/b.yaml:1: key: expected a text, found a list");
-  EXPECT_EQ(Read("key: a\n---\nkey: b\n"), "a/b.yaml:1: expected one YAML document, found 2");
+std::string ErrorOf(std::string_view text) {
+  const Result<std::string> read = ReadBoth(text);
+  if (read) return "read";
+  EXPECT_EQ(read.error().code, ErrorCode::kInvalidInput);
+  return read.error().ToString();
+}
+
+TEST(MappingTest, KnownKeysOnce) {
+  EXPECT_EQ(*ReadBoth("a: x\nb: 7\n"), "x7toy");
+  EXPECT_EQ(ErrorOf("a: x\nb: 7\nbasiss: x\n"),
+            "dir/toy.yaml:3: unknown key basiss; did you mean basis?");
+  EXPECT_EQ(ErrorOf("a: x\na: y\n"), "dir/toy.yaml:2: second a");
+  EXPECT_EQ(ErrorOf("a: x\n"), "dir/toy.yaml:1: missing key b");
+  EXPECT_EQ(ErrorOf("a: x\nb: 11\n"),
+            "dir/toy.yaml:2: b: expected a number from 0 to 10, found 11");
+  EXPECT_EQ(ErrorOf("a: [x]\nb: 1\n"), "dir/toy.yaml:1: a: expected a text, found a list");
+  EXPECT_EQ(ErrorOf("[a]: x\n"), "dir/toy.yaml:1: expected a word as the key");
+  EXPECT_EQ(ErrorOf("- a\n"), "dir/toy.yaml:1: expected a mapping");
+}
+
+TEST(ReadDocumentTest, OneSoundDocument) {
+  EXPECT_EQ(ErrorOf("a: x\n---\nb: 1\n"), "dir/toy.yaml:1: expected one YAML document, found 2");
+  EXPECT_THAT(ErrorOf("a: x\nb: [\n"), testing::HasSubstr(": expected YAML: "));
+  EXPECT_THAT(ErrorOf(std::string(100'000, '[')), testing::HasSubstr("expected YAML"));
+}
+
+TEST(ReadSourcedBytesTest, ValueOrRange) {
+  const auto read = [](std::string_view text) {
+    return ReadDocument<SourcedBytes>(
+        text, "t.yaml", [](const Place& place, const YAML::Node& node) -> Result<SourcedBytes> {
+          SHARDPLAN_ASSIGN_OR_RETURN(const Mapping map, Mapping::Read(place, node, "", {"size"}));
+          return ReadSourcedBytes(map, "size");
+        });
+  };
+  const auto value = read("size: {value: 2 MiB, basis: measured, source: a log, date: 2026-11-29}");
+  ASSERT_TRUE(value) << value.error().ToString();
+  EXPECT_EQ(value->bytes.central, Bytes(2 * kMiB));
+  EXPECT_EQ(value->basis, Basis::kMeasured);
+  EXPECT_EQ(value->source, "a log (2026-11-29)");
+  EXPECT_THAT(read("size: {low: 2 MiB, central: 1 MiB, high: 3 MiB, basis: exact, source: a, "
+                   "date: 2026-11-29}")
+                  .error()
+                  .ToString(),
+              testing::HasSubstr("t.yaml:1: size: expected low <= central <= high"));
 }
 
 }  // namespace
