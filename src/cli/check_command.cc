@@ -10,6 +10,7 @@
 #include "cli/output_options.h"
 #include "engine/sglang/profile.h"
 #include "engine/vllm/profile.h"
+#include "plan/cluster_use.h"
 #include "preflight/command_check.h"
 #include "shardplan/plan/plan.h"
 #include "shardplan/report/findings.h"
@@ -49,9 +50,9 @@ Result<Answer> Run(const CheckOptions& options, const OptionSet& set) {
   under.version_given = !what.deployment.engine_version.empty();
   std::optional<Catalog> catalog;
   std::optional<GpuSpec> gpu;
-  if (!what.deployment.gpu.empty()) {
+  if (!what.deployment.gpu.empty() || what.deployment.cluster) {
     SHARDPLAN_ASSIGN_OR_RETURN(catalog, LoadCatalog(store, what.deployment));
-    SHARDPLAN_ASSIGN_OR_RETURN(gpu, catalog->FindGpu(what.deployment.gpu));
+    SHARDPLAN_ASSIGN_OR_RETURN(gpu, CardFor(*catalog, what.deployment));
     under.gpu = &*gpu;
   }
   std::optional<Model> model;

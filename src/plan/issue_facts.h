@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/known_issues.h"
+#include "plan/issue_match.h"
 #include "plan/prepare.h"
 #include "plan/sglang/prepare.h"
 #include "shardplan/hardware/gpu.h"

@@ -10,7 +10,7 @@
 
 #include "engine/command_findings.h"
 #include "plan/issue_facts.h"
-#include "plan/known_issues.h"
+#include "plan/issue_match.h"
 #include "preflight/command_notes.h"
 #include "preflight/flag_rules.h"
 #include "shardplan/base/file.h"

@@ -57,8 +57,9 @@ class ExampleTest : public ::testing::Test {
     const Json first = json(command + " --format json");
     ASSERT_FALSE(first.is_null());
     ASSERT_FALSE(first["launch"].empty()) << command;
-    std::string line = "shardplan plan " + ShellQuote(first["model"]["source"]) + " --gpu " +
-                       first["cluster"]["gpu"].get<std::string>() + " --gpus-per-node " +
+    std::string line = "shardplan plan " + ShellQuote(first["model"]["source"].get<std::string>()) +
+                       " --gpu " + first["cluster"]["gpu"].get<std::string>() +
+                       " --gpus-per-node " +
                        std::to_string(first["cluster"]["gpus_per_node"].get<int>()) + " --engine " +
                        first["engine"]["name"].get<std::string>() + "@" +
                        first["engine"]["version"].get<std::string>();

@@ -1,6 +1,6 @@
 // Which known issues a deployment runs into.
-#ifndef SHARDPLAN_PLAN_KNOWN_ISSUES_INTERNAL_H_
-#define SHARDPLAN_PLAN_KNOWN_ISSUES_INTERNAL_H_
+#ifndef SHARDPLAN_PLAN_ISSUE_MATCH_H_
+#define SHARDPLAN_PLAN_ISSUE_MATCH_H_
 
 #include <map>
 #include <string>
@@ -51,4 +51,4 @@ void TellIssues(const std::vector<KnownIssue>& issues, const IssueFacts& facts,
 
 }  // namespace shardplan
 
-#endif  // SHARDPLAN_PLAN_KNOWN_ISSUES_INTERNAL_H_
+#endif  // SHARDPLAN_PLAN_ISSUE_MATCH_H_
