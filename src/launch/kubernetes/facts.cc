@@ -117,9 +117,8 @@ Status SetModel(const Plan& plan, Facts* facts) {
   while (model.size() > 1 && model.ends_with('/')) model.pop_back();
   if (!model.starts_with('/')) {
     return Refuse("--model-path",
-                  fmt::format("expected the model's directory on the nodes as an absolute path, "
-                              "found '{}'",
-                              Printable(model)),
+                  "expected the model's directory on the nodes as an absolute path, found " +
+                      (model == "<MODEL_PATH>" ? "none" : Printable(model)),
                   "give --model-path /models/NAME");
   }
   SHARDPLAN_RETURN_IF_ERROR(CheckMountPath("--model-path", model));
@@ -256,11 +255,12 @@ Result<Facts> MakeFacts(const LaunchInput& input, const Options& options) {
   Facts facts;
   facts.input = &input;
   facts.options = &options;
+  // Before the command, whose placeholder for it says less.
+  SHARDPLAN_RETURN_IF_ERROR(SetModel(input.plan, &facts));
   SHARDPLAN_ASSIGN_OR_RETURN(facts.command, MakeGroupCommand(input.plan));
   facts.nodes = facts.command.nodes;
   facts.gpu_resource = input.plan.gpu_name.starts_with("AMD ") ? "amd.com/gpu" : "nvidia.com/gpu";
   SHARDPLAN_RETURN_IF_ERROR(SetRanks(input.plan, &facts));
-  SHARDPLAN_RETURN_IF_ERROR(SetModel(input.plan, &facts));
   SHARDPLAN_RETURN_IF_ERROR(SetName(input.site, &facts));
   SHARDPLAN_RETURN_IF_ERROR(SetImage(input, &facts));
   SHARDPLAN_RETURN_IF_ERROR(SetApi(input.site, &facts));
