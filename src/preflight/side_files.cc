@@ -109,7 +109,8 @@ class SideFiles {
       return;
     }
     const size_t dot = reference.find('.');
-    if (dot == std::string::npos) return;
+    if (dot == 0 || dot == std::string::npos || reference.find('.', dot + 1) != std::string::npos)
+      return;
     const std::string module = reference.substr(0, dot) + ".py";
     if (!IsPlainFileName(module) || names_.contains(module)) return;
     const auto [at, added] = missing_.insert({module, {severity, name}});
