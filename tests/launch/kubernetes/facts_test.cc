@@ -59,7 +59,7 @@ TEST(KubernetesFactsTest, TheModelHasToBeAPathOfTheNodes) {
   model = "moonshotai/Kimi-K3";
   EXPECT_EQ(world.Error(),
             "--model-path: expected the model's directory on the nodes as an absolute path, found "
-            "'moonshotai/Kimi-K3'; give --model-path /models/NAME");
+            "moonshotai/Kimi-K3; give --model-path /models/NAME");
   for (const char* bad : {"/", "/a/../b", "/a:b", "/a\nb", "", "./-m"}) {
     model = bad;
     EXPECT_TRUE(world.Error().starts_with("--model-path: expected ")) << bad;
