@@ -174,7 +174,7 @@ Status TakeEnvironment(const LaunchPlan& plan, NodeLaunch* node,
                                     [&, n = &name](const SiteVariable& v) { return v.name == *n; });
     if (known == variables->end()) {
       node->env.emplace_back(name, value);
-    } else if (!known->known()) {
+    } else if (!known->known() && !known->per_host) {  // one address is not that of all nodes
       known->values = {value};
     }
   }

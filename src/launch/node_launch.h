@@ -48,7 +48,8 @@ struct PreparedLaunch {
 };
 
 // Of a plan with commands. A node's address, the interfaces and the adapters become variables only
-// where there are several nodes. Variables that the plan's environment sets are known. --host and
+// where there are several nodes. Variables that the plan's environment sets are known, but for a
+// node's own address, which cannot be the same on all. --host and
 // --port that a pasted command has count where the site leaves both alone.
 //
 // Fails with kUnsupported for an illegal layout, and with kUsage for a number of hosts that is not

@@ -117,10 +117,15 @@ TEST(PrepareLaunchTest, TheFabricDecidesWhatMatters) {
 
 TEST(PrepareLaunchTest, ThePlansEnvironmentFillsVariables) {
   LaunchExample example = TwoNodes();
-  for (LaunchPlan& node : example.plan.launch) node.env.emplace_back("NCCL_IB_HCA", "mlx5_9");
+  for (LaunchPlan& node : example.plan.launch) {
+    node.env.emplace_back("NCCL_IB_HCA", "mlx5_9");
+    node.env.emplace_back("VLLM_HOST_IP",
+                          "10.0.0.1");  // of a command that was pasted from one node
+  }
   const auto launch = PrepareLaunch(example.input());
   ASSERT_TRUE(launch);
   EXPECT_EQ(launch->Find("NCCL_IB_HCA")->ValueOf(0), "mlx5_9");
+  EXPECT_FALSE(launch->Find("VLLM_HOST_IP")->known());
   EXPECT_EQ(launch->nodes[0].env.size(), 1U);
 }
 
