@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/calibration_file.h"
+#include "cli/link_options.h"
 #include "cli/sglang_options.h"
 #include "engine/vllm/compilation_config.h"
 #include "engine/vllm/eplb.h"
@@ -148,6 +149,7 @@ void AddWhere(OptionSet* o, Deployment* d) {
            ReadBytes([d](Bytes bytes) { d->gpu_memory_in_use = bytes; }));
   o->Value("--gpu-memory-total", "SIZE", "What CUDA sees of a card, where yours differs",
            ReadBytes([d](Bytes bytes) { d->gpu_memory_total = bytes; }));
+  AddLinkOptions(o, d);
 }
 
 void AddLayout(OptionSet* o, Deployment* d) {

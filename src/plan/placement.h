@@ -30,6 +30,9 @@ struct StageLoads {
   bool draft = false;  // a drafter whose tensors are in the model's own files, on the last stage
 };
 
+// Whether a rank of `stage` loads anything of a shard file.
+bool LoadsShard(const ShardUse& use, const StageLoads& loads, int64_t stage);
+
 // Bytes of host memory, per node and NUMA node.
 std::vector<HostPlan> PlanHost(const NodePlacement& place, const std::vector<RankPlan>& ranks);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "report/plan_document.h"
 #include "report/sections.h"
@@ -107,6 +108,13 @@ std::string Details(const Candidate& c, size_t number, size_t width) {
                          FormatGiB(rank->kv_available.central), FormatGiB(rank->budget)),
              width, 2, 4);
   }
+  if (c.score.network_per_token) {
+    const auto each = Bytes(std::llround(*c.score.network_per_token));
+    out += Wrap(each == Bytes()
+                    ? std::string("nothing crosses between nodes")
+                    : fmt::format("between nodes: {} for each decoded token", FormatAuto(each)),
+                width, 2, 4);
+  }
   for (const Finding& finding : c.plan.findings) {
     if (finding.severity != Severity::kWarning) continue;
     out += Wrap(fmt::format("warning {}: {}", finding.id, Printable(finding.message, 300)), width,
@@ -147,21 +155,24 @@ Document ToDocument(const SearchResult& result) {
                   {"account", ToString(Account::kKvCache)},
                   {"headroom_bytes", rank->headroom.count()}};
     }
-    candidates.push_back({{"engine", plan["engine"]},
-                          {"nodes", c.plan.nodes},
-                          {"layout", plan["layout"]},
-                          {"engine_settings", std::move(settings)},
-                          {"kv_cache", plan["kv_cache"]},
-                          {"limiting", std::move(limiting)},
-                          {"score",
-                           {{"concurrency", c.score.concurrency},
-                            {"window", c.score.window},
-                            {"gpus", c.score.gpus},
-                            {"offloaded_bytes", c.score.offload.count()},
-                            {"pareto", c.pareto}}},
-                          {"verdict", ToString(c.plan.verdict)},
-                          {"findings", plan["findings"]},
-                          {"argv", CommandOf(c)}});
+    candidates.push_back(
+        {{"engine", plan["engine"]},
+         {"nodes", c.plan.nodes},
+         {"layout", plan["layout"]},
+         {"engine_settings", std::move(settings)},
+         {"kv_cache", plan["kv_cache"]},
+         {"limiting", std::move(limiting)},
+         {"score",
+          {{"concurrency", c.score.concurrency},
+           {"window", c.score.window},
+           {"gpus", c.score.gpus},
+           {"offloaded_bytes", c.score.offload.count()},
+           {"network_bytes_per_token",
+            c.score.network_per_token ? Document(*c.score.network_per_token) : Document(nullptr)},
+           {"pareto", c.pareto}}},
+         {"verdict", ToString(c.plan.verdict)},
+         {"findings", plan["findings"]},
+         {"argv", CommandOf(c)}});
   }
   Document rejected = Document::array();
   for (const Rejection& r : result.rejected) {

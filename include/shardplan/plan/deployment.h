@@ -12,11 +12,13 @@
 #include "shardplan/base/finding.h"
 #include "shardplan/engine/settings.h"
 #include "shardplan/engine/sglang_settings.h"
+#include "shardplan/hardware/link_rates.h"
 #include "shardplan/layout/layout.h"
 
 namespace shardplan {
 
 struct Calibration;  // shardplan/plan/calibration.h
+struct ExpertLoads;  // shardplan/plan/expert_load.h
 
 struct Deployment {
   // Where.
@@ -25,6 +27,7 @@ struct Deployment {
   std::optional<int64_t> gpus_per_node;   // 8 when absent
   std::optional<Bytes> gpu_memory_total;  // overrides what CUDA sees
   Bytes gpu_memory_in_use;                // on every card, by others
+  LinkSettings links;                     // rates, where they are known
 
   // How.
   std::string engine = "vllm";  // or "sglang"
@@ -46,6 +49,9 @@ struct Deployment {
 
   // What is known: figures of real runs, which replace assumed ones.
   std::shared_ptr<const Calibration> calibration;
+  std::shared_ptr<const ExpertLoads> expert_loads;  // nothing: no loads are told
+
+  bool traffic_of_brief_plans = false;  // FigureEvaluator's plans have their traffic as well
 };
 
 }  // namespace shardplan

@@ -1,0 +1,176 @@
+#include "plan/traffic_counter.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace shardplan {
+namespace {
+
+Bytes Whole(double bytes) { return Bytes(std::llround(bytes)); }
+
+}  // namespace
+
+std::string_view ToString(TrafficKind kind) {
+  constexpr std::array<std::string_view, kTrafficKinds> names = {
+      "embedding",      "tensor_parallel", "attention_data", "expert_dispatch",
+      "expert_combine", "decode_context",  "pipeline",       "logits"};
+  return names[static_cast<size_t>(kind)];
+}
+
+double StepTraffic::NetworkPerToken() const {
+  return tokens > 0 ? static_cast<double>(sent.network.count()) / static_cast<double>(tokens) : 0;
+}
+
+double StepTraffic::InsidePerToken() const {
+  return tokens > 0 ? static_cast<double>(sent.inside.count()) / static_cast<double>(tokens) : 0;
+}
+
+TrafficWorld WorldOf(const GpuSpec& gpu, const NodePlacement& place, int64_t ranks) {
+  TrafficWorld world;
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    const int64_t node = rank / std::max<int64_t>(1, place.ranks_per_node);
+    world.node.push_back(node);
+    // A rack of nodes in one NVLink domain; otherwise a node is one.
+    const int64_t nodes =
+        std::max<int64_t>(1, gpu.nvlink_domain / std::max<int64_t>(1, place.gpus_per_node));
+    world.domain.push_back(node / nodes);
+  }
+  return world;
+}
+
+double HitChance(int64_t experts, int64_t top_k, int64_t here) {
+  double missed = 1;
+  for (int64_t i = 0; i < top_k; ++i) {
+    if (experts - here - i <= 0) return 1;
+    missed *= static_cast<double>(experts - here - i) / static_cast<double>(experts - i);
+  }
+  return 1 - missed;
+}
+
+TrafficCounter::TrafficCounter(const TrafficWorld& world)
+    : world_(world), kinds_{}, sent_(world.node.size()), received_(world.node.size()) {}
+
+void TrafficCounter::Send(TrafficKind kind, int64_t from, int64_t to, double bytes) {
+  if (from == to) return;
+  const auto a = static_cast<size_t>(from);
+  const auto b = static_cast<size_t>(to);
+  double Sums::*const link = world_.domain[a] == world_.domain[b] ? &Sums::inside : &Sums::network;
+  kinds_[static_cast<size_t>(kind)].*link += bytes;
+  sent_[a].*link += bytes;
+  received_[b].*link += bytes;
+}
+
+void TrafficCounter::Ring(TrafficKind kind, const RankGroup& group, double bytes) {
+  const int64_t n = group.size();
+  if (n <= 1 || bytes <= 0) return;
+  const double each = bytes * static_cast<double>(n - 1) / static_cast<double>(n);
+  for (int64_t i = 0; i < n; ++i) Send(kind, group.rank(i), group.rank((i + 1) % n), each);
+}
+
+void TrafficCounter::AllReduce(TrafficKind kind, const RankGroup& group, double bytes) {
+  Ring(kind, group, 2 * bytes);
+}
+void TrafficCounter::AllGather(TrafficKind kind, const RankGroup& group, double bytes) {
+  Ring(kind, group, bytes);
+}
+void TrafficCounter::ReduceScatter(TrafficKind kind, const RankGroup& group, double bytes) {
+  Ring(kind, group, bytes);
+}
+
+void TrafficCounter::Experts(const RankGroup& group, const ExpertRoute& route, double tokens,
+                             double dispatch, double combine) {
+  const int64_t n = group.size();
+  if (n <= 1 || route.experts <= 0) return;
+  if (route.delivery == ExpertDelivery::kPerDomain) {
+    Domains(group, route, tokens, dispatch, combine);
+    return;
+  }
+  for (int64_t to = 0; to < n; ++to) {
+    const int64_t here = route.experts / n + (to < route.experts % n ? 1 : 0);
+    const double copies =
+        route.delivery == ExpertDelivery::kPerExpert
+            ? static_cast<double>(route.top_k * here) / static_cast<double>(route.experts)
+            : HitChance(route.experts, route.top_k, here);
+    for (int64_t from = 0; from < n; ++from) {
+      const int64_t a = group.rank(from);
+      const int64_t b = group.rank(to);
+      Send(TrafficKind::kExpertDispatch, a, b, tokens * copies * dispatch);
+      Send(TrafficKind::kExpertCombine, b, a, tokens * copies * combine);
+    }
+  }
+}
+
+// A token goes once to each other domain that has any of its experts, to the rank with the sender's
+// place there, which passes it on to the ranks that need it; outputs come back the same way, added
+// up at that rank.
+void TrafficCounter::Domains(const RankGroup& group, const ExpertRoute& route, double tokens,
+                             double dispatch, double combine) {
+  const int64_t n = group.size();
+  std::vector<int64_t> begins;  // of the domains' members in the group
+  for (int64_t i = 0; i < n; ++i) {
+    const auto domain = [&](int64_t at) {
+      return world_.domain[static_cast<size_t>(group.rank(at))];
+    };
+    if (i == 0 || domain(i) != domain(i - 1)) begins.push_back(i);
+  }
+  begins.push_back(n);
+  const auto here = [&](int64_t i) { return route.experts / n + (i < route.experts % n ? 1 : 0); };
+  const auto move = [&](int64_t from, int64_t to, double copies) {
+    Send(TrafficKind::kExpertDispatch, from, to, tokens * copies * dispatch);
+    Send(TrafficKind::kExpertCombine, to, from, tokens * copies * combine);
+  };
+  for (size_t d = 0; d + 1 < begins.size(); ++d) {
+    int64_t experts = 0;
+    for (int64_t i = begins[d]; i < begins[d + 1]; ++i) experts += here(i);
+    const double hit = HitChance(route.experts, route.top_k, experts);
+    const int64_t members = begins[d + 1] - begins[d];
+    for (size_t s = 0; s + 1 < begins.size(); ++s) {
+      for (int64_t from = begins[s]; from < begins[s + 1]; ++from) {
+        const int64_t entry = s == d ? from : begins[d] + (from - begins[s]) % members;
+        if (s != d) move(group.rank(from), group.rank(entry), hit);
+        for (int64_t to = begins[d]; to < begins[d + 1]; ++to) {
+          move(group.rank(entry), group.rank(to), HitChance(route.experts, route.top_k, here(to)));
+        }
+      }
+    }
+  }
+}
+
+StepTraffic TrafficCounter::Finish(int64_t tokens, const LinkRates& rates,
+                                   const std::array<std::string, kTrafficKinds>& rules) const {
+  StepTraffic step;
+  step.tokens = tokens;
+  for (int kind = 0; kind < kTrafficKinds; ++kind) {
+    const Sums& sums = kinds_[static_cast<size_t>(kind)];
+    if (sums.inside == 0 && sums.network == 0) continue;
+    const LinkBytes sent = {Whole(sums.inside), Whole(sums.network)};
+    step.items.push_back({static_cast<TrafficKind>(kind), sent, rules[static_cast<size_t>(kind)]});
+    step.sent.inside += sent.inside;
+    step.sent.network += sent.network;
+  }
+  std::vector<Sums> out, in;  // of a node, over the network alone
+  for (size_t rank = 0; rank < sent_.size(); ++rank) {
+    const auto node = static_cast<size_t>(world_.node[rank]);
+    out.resize(std::max(out.size(), node + 1));
+    in.resize(out.size());
+    out[node].network += sent_[rank].network;
+    in[node].network += received_[rank].network;
+    const Bytes inside = Whole(std::max(sent_[rank].inside, received_[rank].inside));
+    if (inside <= step.rank_inside) continue;
+    step.rank_inside = inside;
+    step.busiest_rank = static_cast<int64_t>(rank);
+  }
+  for (size_t node = 0; node < out.size(); ++node) {
+    const Bytes network = Whole(std::max(out[node].network, in[node].network));
+    if (network <= step.node_network) continue;
+    step.node_network = network;
+    step.busiest_node = static_cast<int64_t>(node);
+  }
+  step.network_seconds = rates.network.SecondsFor(step.node_network);
+  if (rates.inside() != nullptr) {
+    step.inside_seconds = rates.inside()->SecondsFor(step.rank_inside);
+  }
+  return step;
+}
+
+}  // namespace shardplan
