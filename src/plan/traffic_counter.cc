@@ -48,10 +48,32 @@ double HitChance(int64_t experts, int64_t top_k, int64_t here) {
 }
 
 TrafficCounter::TrafficCounter(const TrafficWorld& world)
-    : world_(world), kinds_{}, sent_(world.node.size()), received_(world.node.size()) {}
+    : world_(world),
+      kinds_{},
+      sent_(world.node.size()),
+      received_(world.node.size()),
+      least_out_(world.node.size()),
+      least_in_(world.node.size()) {
+  const int64_t domains = world.domain.empty() ? 0 : world.domain.back() + 1;
+  domain_out_.resize(static_cast<size_t>(domains));
+  domain_in_.resize(static_cast<size_t>(domains));
+}
 
 void TrafficCounter::Send(TrafficKind kind, int64_t from, int64_t to, double bytes) {
   if (from == to) return;
+  Move(kind, from, to, bytes);
+  const auto a = static_cast<size_t>(from);
+  const auto b = static_cast<size_t>(to);
+  if (world_.domain[a] == world_.domain[b]) {
+    least_out_[a] += bytes;
+    least_in_[b] += bytes;
+  } else {
+    domain_out_[static_cast<size_t>(world_.domain[a])] += bytes;
+    domain_in_[static_cast<size_t>(world_.domain[b])] += bytes;
+  }
+}
+
+void TrafficCounter::Move(TrafficKind kind, int64_t from, int64_t to, double bytes) {
   const auto a = static_cast<size_t>(from);
   const auto b = static_cast<size_t>(to);
   double Sums::*const link = world_.domain[a] == world_.domain[b] ? &Sums::inside : &Sums::network;
@@ -60,21 +82,54 @@ void TrafficCounter::Send(TrafficKind kind, int64_t from, int64_t to, double byt
   received_[b].*link += bytes;
 }
 
-void TrafficCounter::Ring(TrafficKind kind, const RankGroup& group, double bytes) {
+void TrafficCounter::Ring(TrafficKind kind, const RankGroup& group, double bytes, Collective how) {
   const int64_t n = group.size();
   if (n <= 1 || bytes <= 0) return;
-  const double each = bytes * static_cast<double>(n - 1) / static_cast<double>(n);
-  for (int64_t i = 0; i < n; ++i) Send(kind, group.rank(i), group.rank((i + 1) % n), each);
+  const double rounds = how == Collective::kSum ? 2 : 1;
+  const double each = rounds * bytes * static_cast<double>(n - 1) / static_cast<double>(n);
+  for (int64_t i = 0; i < n; ++i) Move(kind, group.rank(i), group.rank((i + 1) % n), each);
+  AddLeast(group, bytes, how);
+}
+
+void TrafficCounter::AddLeast(const RankGroup& group, double bytes, Collective how) {
+  const int64_t n = group.size();
+  const auto part = [&](int64_t ranks) {
+    return bytes * static_cast<double>(ranks) / static_cast<double>(n);
+  };
+  for (int64_t begin = 0; begin < n;) {
+    const int64_t domain = world_.domain[static_cast<size_t>(group.rank(begin))];
+    int64_t end = begin + 1;
+    while (end < n && world_.domain[static_cast<size_t>(group.rank(end))] == domain) ++end;
+    const int64_t here = end - begin;
+    if (here < n) {
+      const auto at = static_cast<size_t>(domain);
+      domain_out_[at] += how == Collective::kSum      ? bytes
+                         : how == Collective::kGather ? part(here)
+                                                      : part(n - here);
+      domain_in_[at] += how == Collective::kSum      ? bytes
+                        : how == Collective::kGather ? part(n - here)
+                                                     : part(here);
+    }
+    // Inside: a rank shares with the others of its domain what it gives them or gets from them.
+    for (int64_t i = begin; here > 1 && i < end; ++i) {
+      const auto rank = static_cast<size_t>(group.rank(i));
+      const double out = how == Collective::kGather ? part(1) : part(here - 1);
+      const double in = how == Collective::kScatter ? part(1) : part(here - 1);
+      least_out_[rank] += out;
+      least_in_[rank] += in;
+    }
+    begin = end;
+  }
 }
 
 void TrafficCounter::AllReduce(TrafficKind kind, const RankGroup& group, double bytes) {
-  Ring(kind, group, 2 * bytes);
+  Ring(kind, group, bytes, Collective::kSum);
 }
 void TrafficCounter::AllGather(TrafficKind kind, const RankGroup& group, double bytes) {
-  Ring(kind, group, bytes);
+  Ring(kind, group, bytes, Collective::kGather);
 }
 void TrafficCounter::ReduceScatter(TrafficKind kind, const RankGroup& group, double bytes) {
-  Ring(kind, group, bytes);
+  Ring(kind, group, bytes, Collective::kScatter);
 }
 
 void TrafficCounter::Experts(const RankGroup& group, const ExpertRoute& route, double tokens,
@@ -155,6 +210,8 @@ StepTraffic TrafficCounter::Finish(int64_t tokens, const LinkRates& rates,
     in.resize(out.size());
     out[node].network += sent_[rank].network;
     in[node].network += received_[rank].network;
+    step.rank_inside_least =
+        std::max(step.rank_inside_least, Whole(std::max(least_out_[rank], least_in_[rank])));
     const Bytes inside = Whole(std::max(sent_[rank].inside, received_[rank].inside));
     if (inside <= step.rank_inside) continue;
     step.rank_inside = inside;
@@ -166,9 +223,21 @@ StepTraffic TrafficCounter::Finish(int64_t tokens, const LinkRates& rates,
     step.node_network = network;
     step.busiest_node = static_cast<int64_t>(node);
   }
-  step.network_seconds = rates.network.SecondsFor(step.node_network);
+  // The nodes of a domain share what it sends.
+  std::vector<int64_t> nodes(domain_out_.size());
+  for (size_t rank = 0; rank < world_.node.size(); ++rank) {
+    const bool begins = rank == 0 || world_.node[rank] != world_.node[rank - 1];
+    nodes[static_cast<size_t>(world_.domain[rank])] += begins ? 1 : 0;
+  }
+  for (size_t domain = 0; domain < nodes.size(); ++domain) {
+    const double most = std::max(domain_out_[domain], domain_in_[domain]);
+    step.node_network_least =
+        std::max(step.node_network_least,
+                 Whole(most / static_cast<double>(std::max<int64_t>(1, nodes[domain]))));
+  }
+  step.network_seconds = rates.network.SecondsFor(step.node_network_least);
   if (rates.inside() != nullptr) {
-    step.inside_seconds = rates.inside()->SecondsFor(step.rank_inside);
+    step.inside_seconds = rates.inside()->SecondsFor(step.rank_inside_least);
   }
   return step;
 }

@@ -57,6 +57,11 @@ class TrafficCounter {
   // Ring collectives of a tensor of `bytes`: whole on every rank (all-reduce), or put together of
   // the ranks' parts and divided into them. Each rank sends 2(n−1)/n or (n−1)/n of it to the next,
   // as two-shot kernels do to all others; inside a node that is the same number of bytes.
+  //
+  // What a domain of a group has to send and receive at least, with trees, hierarchies or switches
+  // that add up: a sum goes out once and comes in once; of a gathered tensor its own part goes out
+  // and the others' come in; of a scattered one the other way round. Of a rank the same, a sum
+  // being (n−1)/n of a tensor.
   void AllReduce(TrafficKind kind, const RankGroup& group, double bytes);
   void AllGather(TrafficKind kind, const RankGroup& group, double bytes);
   void ReduceScatter(TrafficKind kind, const RankGroup& group, double bytes);
@@ -71,7 +76,10 @@ class TrafficCounter {
                      const std::array<std::string, kTrafficKinds>& rules) const;
 
  private:
-  void Ring(TrafficKind kind, const RankGroup& group, double bytes);
+  enum class Collective { kSum, kGather, kScatter };
+  void Ring(TrafficKind kind, const RankGroup& group, double bytes, Collective how);
+  void Move(TrafficKind kind, int64_t from, int64_t to, double bytes);
+  void AddLeast(const RankGroup& group, double bytes, Collective how);
   void Domains(const RankGroup& group, const ExpertRoute& route, double tokens, double dispatch,
                double combine);
 
@@ -82,6 +90,8 @@ class TrafficCounter {
   const TrafficWorld& world_;
   std::array<Sums, kTrafficKinds> kinds_;
   std::vector<Sums> sent_, received_;  // of a rank
+  // At least: of a rank inside; of a domain over the network.
+  std::vector<double> least_out_, least_in_, domain_out_, domain_in_;
 };
 
 // The chance that at least one of `top_k` different experts, chosen evenly from `experts`, is among

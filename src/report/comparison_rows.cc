@@ -217,7 +217,7 @@ void AddHost(Builder* b) {
 }
 
 void AddTraffic(Builder* b) {
-  b->Group("links: MiB of a step, at most one way");
+  b->Group("links: MiB of a step, in the busier direction");
   const auto add = [&](const std::string& label, auto bytes) {
     b->Add(label, " MiB", [bytes](const Plan& p) -> std::optional<std::string> {
       if (!p.traffic) return std::nullopt;
@@ -232,10 +232,12 @@ void AddTraffic(Builder* b) {
   const auto card = [](const StepTraffic& s) { return static_cast<double>(s.rank_inside.count()); };
   add("network, prefill: a node", [=](const TrafficPlan& t) { return node(t.prefill); });
   add("network, decode: a node", [=](const TrafficPlan& t) { return node(t.decode); });
-  add("network, a decoded token", [](const TrafficPlan& t) { return t.decode.NetworkPerToken(); });
+  add("network, a decoded token: all",
+      [](const TrafficPlan& t) { return t.decode.NetworkPerToken(); });
   add("inside, prefill: a card", [=](const TrafficPlan& t) { return card(t.prefill); });
   add("inside, decode: a card", [=](const TrafficPlan& t) { return card(t.decode); });
-  add("inside, a decoded token", [](const TrafficPlan& t) { return t.decode.InsidePerToken(); });
+  add("inside, a decoded token: all",
+      [](const TrafficPlan& t) { return t.decode.InsidePerToken(); });
 }
 
 void AddLoading(Builder* b) {

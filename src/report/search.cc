@@ -86,10 +86,11 @@ std::string CandidateTable(const SearchResult& result, size_t width) {
               width, 2, 4);
   const auto& all = result.candidates;
   if (std::any_of(all.begin(), all.end(), [](const Candidate& c) { return c.pareto; })) {
-    out += Wrap(
-        "* of all layouts, none is better in cards, requests, window or offload and as good "
-        "in the rest",
-        width, 2, 4);
+    const char* const traffic = all[0].score.network_per_token ? ", traffic between nodes" : "";
+    out += Wrap(fmt::format("* of all layouts, none is better in cards, requests, window{} or "
+                            "offload and as good in the rest",
+                            traffic),
+                width, 2, 4);
   }
   if (std::any_of(all.begin(), all.end(), IsUnsure)) {
     out += Wrap("? fits, but not at the dear end of the ranges", width, 2, 4);

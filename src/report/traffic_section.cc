@@ -105,10 +105,12 @@ Document StepDocument(const StepTraffic& step) {
           {"busiest_node",
            {{"node", step.busiest_node},
             {"network_bytes", step.node_network.count()},
+            {"least_network_bytes", step.node_network_least.count()},
             {"seconds_at_link_rate", step.network_seconds}}},
           {"busiest_card",
            {{"rank", step.busiest_rank},
             {"inside_bytes", step.rank_inside.count()},
+            {"least_inside_bytes", step.rank_inside_least.count()},
             {"seconds_at_link_rate",
              step.inside_seconds ? Document(*step.inside_seconds) : Document(nullptr)}}},
           {"items", std::move(items)}};
@@ -132,7 +134,8 @@ std::string TrafficSection(const Plan& plan, size_t width, bool verbose) {
   table.AddRow(std::move(head));
   AddStep(traffic, traffic.prefill, "prefill", network, &table);
   AddStep(traffic, traffic.decode, "decode", network, &table);
-  std::string out = "Traffic, derived; times are lower bounds at link rate, not forecasts\n";
+  std::string out =
+      "Traffic, derived: bytes by ring; times are lower bounds at link rate, no forecasts\n";
   out += table.Render(width);
   std::string per_token = fmt::format("a decoded token moves {} over {}",
                                       FormatAuto(Rounded(traffic.decode.InsidePerToken())), inside);

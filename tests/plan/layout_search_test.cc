@@ -201,7 +201,9 @@ TEST(LayoutSearch, LeastOverTheNetworkThenTheMostRequests) {
     const double now = std::round(*c.score.network_per_token);
     EXPECT_EQ(now, std::round(c.plan.traffic->decode.NetworkPerToken()));
     EXPECT_GE(now, last);
-    if (now == last) EXPECT_LE(c.score.concurrency, requests);
+    if (now == last) {
+      EXPECT_LE(c.score.concurrency, requests);
+    }
     last = now;
     requests = c.score.concurrency;
   }

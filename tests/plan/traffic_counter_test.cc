@@ -184,6 +184,47 @@ TEST(TrafficCounterTest, TimesAreOfTheBusiest) {
   EXPECT_EQ(step.items[1].rule, "from stage to stage");
 }
 
+// Least amounts: a group of three and one over two nodes.
+TEST(TrafficCounterTest, TheLeastThatMustCross) {
+  const TrafficWorld world = World(4, 3);
+  const RankGroup all = {0, 4, 1, 0};
+  const auto least = [&](auto move) {
+    TrafficCounter counter(world);
+    move(&counter);
+    const StepTraffic step = counter.Finish(1, Rates(), Rules());
+    EXPECT_LE(step.node_network_least, step.node_network);
+    EXPECT_LE(step.rank_inside_least, step.rank_inside);
+    return std::pair(step.node_network_least.count(), step.rank_inside_least.count());
+  };
+  const auto kind = TrafficKind::kTensorParallel;
+  // A sum of 400 B: once out, once in; two of the other ranks' parts inside.
+  EXPECT_EQ(least([&](TrafficCounter* c) { c->AllReduce(kind, all, 400); }), std::pair(400l, 200l));
+  // Three parts go out of the larger node and into the other.
+  EXPECT_EQ(least([&](TrafficCounter* c) { c->AllGather(kind, all, 400); }), std::pair(300l, 200l));
+  EXPECT_EQ(least([&](TrafficCounter* c) { c->ReduceScatter(kind, all, 400); }),
+            std::pair(300l, 200l));
+  EXPECT_EQ(least([&](TrafficCounter* c) { c->Send(kind, 0, 3, 50); }), std::pair(50l, 0l));
+}
+
+TEST(TrafficCounterTest, LeastIsNeverMoreThanTheRing) {
+  for (const int64_t per_node : {1, 2, 3, 4, 8}) {
+    for (int64_t ranks = 2; ranks <= 12; ++ranks) {
+      const TrafficWorld world = World(ranks, per_node);
+      for (int how = 0; how < 3; ++how) {
+        TrafficCounter counter(world);
+        const RankGroup all = {0, ranks, 1, 0};
+        if (how == 0) counter.AllReduce(TrafficKind::kLogits, all, 1e6);
+        if (how == 1) counter.AllGather(TrafficKind::kLogits, all, 1e6);
+        if (how == 2) counter.ReduceScatter(TrafficKind::kLogits, all, 1e6);
+        const StepTraffic step = counter.Finish(1, Rates(), Rules());
+        EXPECT_LE(step.node_network_least, step.node_network);
+        EXPECT_LE(step.rank_inside_least, step.rank_inside);
+        EXPECT_EQ(step.node_network_least > Bytes(), ranks > per_node);
+      }
+    }
+  }
+}
+
 TEST(TrafficCounterTest, NothingMovesInsideOneRank) {
   const TrafficWorld world = World(2, 1);
   TrafficCounter counter(world);

@@ -142,13 +142,16 @@ class Walk {
       const std::vector<int64_t> group(tp.begin() + static_cast<int64_t>(at),
                                        tp.begin() + static_cast<int64_t>(at) + s_.dcp);
       for (int64_t layer = range.first; layer < range.end(); ++layer) {
-        if (arch_.attention[static_cast<size_t>(layer)] != AttentionKind::kMla) continue;
-        const double heads = static_cast<double>(arch_.heads / s_.tp * s_.dcp);
-        const MlaShape& m = arch_.mla;
-        wire_.Ring(group,
-                   tokens * heads * static_cast<double>(m.kv_lora_rank + m.rope_head_dim) * 2, 1);
+        const AttentionKind kind = arch_.attention[static_cast<size_t>(layer)];
+        if (kind != AttentionKind::kMla && kind != AttentionKind::kFull) continue;
+        const bool mla = kind == AttentionKind::kMla;
+        const auto heads = static_cast<double>(arch_.heads / s_.tp * s_.dcp);
+        const auto query = static_cast<double>(
+            mla ? arch_.mla.kv_lora_rank + arch_.mla.rope_head_dim : arch_.head_dim);
+        const auto output = static_cast<double>(mla ? arch_.mla.kv_lora_rank : arch_.head_dim);
+        wire_.Ring(group, tokens * heads * query * 2, 1);
         wire_.Ring(group, tokens * heads * 4 * static_cast<double>(s_.dcp), 1);
-        wire_.Ring(group, tokens * heads * static_cast<double>(m.kv_lora_rank) * 2, 1);
+        wire_.Ring(group, tokens * heads * output * 2, 1);
       }
     }
   }
@@ -217,7 +220,10 @@ TEST(VllmTrafficTest, TensorParallelOverNodesPutsEveryLayerOnTheNetwork) {
   EXPECT_DOUBLE_EQ(traffic->decode.NetworkPerToken(), 2 * (sums + logits));
   // 8 tokens, each way, from each of both nodes.
   EXPECT_NEAR(static_cast<double>(traffic->decode.node_network.count()), 8 * (sums + logits), 2);
-  EXPECT_NEAR(traffic->decode.network_seconds, 8 * (sums + logits) / 400e9, 1e-9);
+  // However it is done, sums cross once each way and half of the logits does.
+  const double least = 8 * (sums / (2. * 15 / 16) + 163'840.);
+  EXPECT_NEAR(static_cast<double>(traffic->decode.node_network_least.count()), least, 2);
+  EXPECT_NEAR(traffic->decode.network_seconds, least / 400e9, 1e-9);
 }
 
 TEST(VllmTrafficTest, ExpertsOverNodesByBackend) {

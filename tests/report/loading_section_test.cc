@@ -73,7 +73,7 @@ TEST(LoadingSection, WithoutFilesTensorsAlone) {
   }
   plan.loading->staging = Bytes();
   const std::string text = LoadingSection(plan, 200);
-  EXPECT_THAT(text, Not(HasSubstr("files")));
+  EXPECT_THAT(text, Not(HasSubstr("hold them")));
   EXPECT_THAT(text, Not(HasSubstr("staging")));
   const Document d = PlanDocument(plan)["loading"];
   EXPECT_TRUE(d["nodes"][0]["needed_files"].is_null());

@@ -56,7 +56,12 @@ struct StepTraffic {
   int64_t busiest_rank = 0;
   Bytes rank_inside;
 
-  // At link rate and nothing else: lower bounds, not forecasts.
+  // What the node's network link and the card's link carry at least, however sums and gathers are
+  // done: rings send more between nodes than trees and hierarchies do.
+  Bytes node_network_least;
+  Bytes rank_inside_least;
+
+  // Those at link rate and nothing else: lower bounds, not forecasts.
   double network_seconds = 0;
   std::optional<double> inside_seconds;
 

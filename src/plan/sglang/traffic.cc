@@ -52,7 +52,7 @@ class SglangStep {
         first_ = (replica * stages + stage) * tp_;
         const StageRange& range = p_.stages[static_cast<size_t>(stage)];
         if (stage == 0) {
-          OverAttention(TrafficKind::kEmbedding, 2 * tokens_ * Row());
+          SumOverAttention(TrafficKind::kEmbedding, tokens_ * Row());
         } else {
           CountBoundary(first_ - tp_, first_, tp_, GatherSize(tokens),
                         tokens_ * element_ * static_cast<double>(BoundaryWidth(arch_, range.first)),
@@ -71,10 +71,15 @@ class SglangStep {
   int64_t GatherSize(int64_t tokens) const {
     return internal::CheckedMul(tokens, arch_.hidden) % attention_tp_ == 0 ? attention_tp_ : 1;
   }
-  // A tensor of every attention group, once around its ring: `bytes` is twice a tensor for sums.
-  void OverAttention(TrafficKind kind, double bytes) {
+  // A tensor of every attention group, gathered or summed.
+  void GatherOverAttention(TrafficKind kind, double bytes) {
     for (int64_t i = 0; i < tp_; i += attention_tp_) {
       out_.AllGather(kind, {first_ + i, attention_tp_, 1, 0}, bytes);
+    }
+  }
+  void SumOverAttention(TrafficKind kind, double bytes) {
+    for (int64_t i = 0; i < tp_; i += attention_tp_) {
+      out_.AllReduce(kind, {first_ + i, attention_tp_, 1, 0}, bytes);
     }
   }
 
@@ -95,22 +100,26 @@ class SglangStep {
       if (width > 0) gathers += 1;
       rest += width;
     }
-    const auto over = [&](TrafficKind kind, double values) {
-      OverAttention(kind, tokens_ * element_ * values);
-    };
     const auto hidden = static_cast<double>(arch_.hidden);
     // After attention: a sum, or scattered for the experts and gathered again, which is as much.
-    over(TrafficKind::kTensorParallel, 2 * attention);
+    SumOverAttention(TrafficKind::kTensorParallel, tokens_ * element_ * attention);
     if (attention_dp_ == 1) {
       out_.AllReduce(TrafficKind::kTensorParallel, All(), tokens_ * element_ * rest);
     } else {
-      // Rows of all DP ranks; padded to the longest in decode steps, summed up in prefill steps.
+      // Rows of all DP ranks: padded alike in decode steps, gathered and scattered; of any length
+      // in prefill steps, where both are sums. Kimi-K3 always sums its mixtures.
       const double rows = tokens_ * static_cast<double>(attention_dp_) * element_;
-      const double around = decode_ ? 1 : 2;
-      out_.AllGather(TrafficKind::kAttentionData, All(), around * rows * hidden * gathers);
-      const bool scatters = decode_ && !latent_sum;
-      out_.AllGather(TrafficKind::kTensorParallel, All(), (scatters ? 1 : 2) * rows * rest);
-      if (scatters) over(TrafficKind::kAttentionData, hidden * gathers);
+      if (decode_) {
+        out_.AllGather(TrafficKind::kAttentionData, All(), rows * hidden * gathers);
+      } else {
+        out_.AllReduce(TrafficKind::kAttentionData, All(), rows * hidden * gathers);
+      }
+      if (decode_ && !latent_sum) {
+        out_.ReduceScatter(TrafficKind::kTensorParallel, All(), rows * rest);
+        GatherOverAttention(TrafficKind::kAttentionData, tokens_ * element_ * hidden * gathers);
+      } else {
+        out_.AllReduce(TrafficKind::kTensorParallel, All(), rows * rest);
+      }
     }
     if (sent == 0) return;
     ExpertRoute route;
@@ -161,7 +170,7 @@ class SglangStep {
     const double values = element_ * static_cast<double>(RoundUp(arch_.vocabulary, kMultiple));
     const double all = static_cast<double>(rows * attention_dp_);
     if (attention_dp_ > 1 && args_.enable_dp_lm_head) {
-      OverAttention(TrafficKind::kLogits, static_cast<double>(rows) * values);
+      GatherOverAttention(TrafficKind::kLogits, static_cast<double>(rows) * values);
       return;
     }
     if (attention_dp_ > 1) out_.AllGather(TrafficKind::kAttentionData, All(), all * Row());

@@ -98,7 +98,7 @@ TEST(SglangTraffic, ReplicasExchangeNothing) {
   Deployment d = OnSglang("h20-141", 4);
   d.nodes = 1;
   d.sizes.dp = 2;
-  const TrafficPlan traffic = TrafficOf("qwen3-30b-a3b", d, 8);
+  const TrafficPlan traffic = TrafficOf("deepseek-v3", d, 8);
   EXPECT_EQ(traffic.decode.tokens, 16);
   EXPECT_EQ(traffic.decode.sent.network, Bytes());
   EXPECT_GT(traffic.decode.sent.inside, Bytes());
