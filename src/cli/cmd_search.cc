@@ -233,8 +233,9 @@ Command AddSearchCommand(CLI::App* parent) {
   set->Group("What is searched for");
   set->Value(
       "--objective", "A,B,…",
-      "What is best: max-concurrency, max-window, min-gpus, min-offload; the first decides, "
-      "the next where it is equal (default: min-offload,max-concurrency,min-gpus)",
+      "What is best: max-concurrency, max-window, min-gpus, min-offload, min-internode-traffic; "
+      "the first decides, the next where it is equal (default: "
+      "min-offload,max-concurrency,min-gpus)",
       [options](const std::string& text) { return ReadObjectives(text, &options->objectives); });
   set->Value("--limit", "N", "Candidates to tell (default: 3)",
              [options](const std::string& text) -> Status {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/calibration_file.h"
+#include "cli/link_options.h"
 #include "cli/sglang_options.h"
 #include "engine/vllm/compilation_config.h"
 #include "engine/vllm/eplb.h"
@@ -169,6 +170,7 @@ void AddWhere(OptionSet* o, Deployment* d) {
           [d](std::string text) { d->driver = std::move(text); });
   o->Value("--gpu-memory-total", "SIZE", "What CUDA sees of a card, where yours differs",
            ReadBytes([d](Bytes bytes) { d->gpu_memory_total = bytes; }));
+  AddLinkOptions(o, d);
 }
 
 void AddLayout(OptionSet* o, Deployment* d) {

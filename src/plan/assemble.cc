@@ -11,13 +11,16 @@
 #include "engine/vllm/refusals.h"
 #include "plan/calibrate.h"
 #include "plan/classes.h"
+#include "plan/expert_balance.h"
 #include "plan/header.h"
 #include "plan/host_memory.h"
 #include "plan/launch_flags.h"
+#include "plan/node_loading.h"
 #include "plan/notes.h"
 #include "plan/placement_findings.h"
 #include "plan/request.h"
 #include "plan/stage.h"
+#include "plan/vllm_traffic.h"
 #include "shardplan/base/units.h"
 
 namespace shardplan {
@@ -403,6 +406,7 @@ Result<Plan> Assemble(const Environment& env, const Deployment& deployment, bool
   plan.verdict_high = Judge(p, classes, layouts, End::kHigh);
   FillActivations(classes, &plan);
   if (plan.verdict != Verdict::kFits) FillLimiting(p, classes, &plan);
+  if (!brief || deployment.traffic_of_brief_plans) plan.traffic = MakeVllmTraffic(p, brief);
   const std::vector<Finding> refusals = EngineRefusals(p, layout, plan);
   plan.findings.insert(plan.findings.end(), refusals.begin(), refusals.end());
   if (!brief) {
@@ -418,6 +422,16 @@ Result<Plan> Assemble(const Environment& env, const Deployment& deployment, bool
       plan.findings.push_back(std::move(finding));
     }
     plan.files = PlanFiles(p.placement, LoadsOf(p), model, plan.ranks);
+    plan.loading = PlanLoading(p.placement, LoadsOf(p), model, plan.traffic->rates,
+                               deployment.settings.load_format.value_or(""), plan);
+    if (deployment.expert_loads) {
+      SHARDPLAN_ASSIGN_OR_RETURN(
+          plan.expert_load,
+          BalanceExperts(
+              model.arch, *deployment.expert_loads, deployment.sizes.ep(),
+              deployment.settings.enable_eplb ? deployment.settings.redundant_experts : 0,
+              deployment.settings.enable_eplb));
+    }
     plan.launch = PlanLaunch(p, model);
     const std::string& asked = deployment.engine_version;
     if (env.flags) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <exception>
 #include <map>
 #include <mutex>
@@ -73,6 +74,7 @@ class Searcher {
       SHARDPLAN_RETURN_IF_ERROR(CheckCards());
       for (Deployment& d : LayoutsOf(variant.base, variant.given, model_.arch, request_.nodes,
                                      out_.cards_per_node)) {
+        d.traffic_of_brief_plans = WantsTraffic();
         layouts_.emplace_back(&variant, std::move(d));
       }
     }
@@ -84,6 +86,11 @@ class Searcher {
                     "cards",
                     FormatCount(request_.nodes), FormatCount(out_.cards_per_node)),
         "give more --nodes, or leave a size to the search");
+  }
+
+  bool WantsTraffic() const {
+    return std::find(request_.objectives.begin(), request_.objectives.end(),
+                     Objective::kMinInternodeTraffic) != request_.objectives.end();
   }
 
   // The number of layouts grows with the square of the cards.
@@ -148,9 +155,16 @@ class Searcher {
           return key.push_back(static_cast<double>(s.gpus));
         case Objective::kMinOffload:
           return key.push_back(static_cast<double>(s.OffloadGiB()));
+        case Objective::kMinInternodeTraffic:
+          return key.push_back(std::round(s.network_per_token.value_or(0)));
       }
     };
     for (const Objective objective : request_.objectives) add(objective);
+    // Of layouts that put as much on the network, none at all say, the one that serves most.
+    if (!request_.objectives.empty() &&
+        request_.objectives.back() == Objective::kMinInternodeTraffic) {
+      add(Objective::kMaxConcurrency);
+    }
     for (const Objective objective : {Objective::kMinOffload, Objective::kMaxConcurrency,
                                       Objective::kMinGpus, Objective::kMaxWindow}) {
       add(objective);
@@ -248,8 +262,8 @@ class Searcher {
   std::optional<Trial> nearest_;
 };
 
-constexpr std::array<std::string_view, 4> kObjectives = {"max-concurrency", "max-window",
-                                                         "min-gpus", "min-offload"};
+constexpr std::array<std::string_view, 5> kObjectives = {
+    "max-concurrency", "max-window", "min-gpus", "min-offload", "min-internode-traffic"};
 
 }  // namespace
 
@@ -258,10 +272,13 @@ int64_t Score::OffloadGiB() const { return (offload.count() + kGiB / 2) / kGiB; 
 bool Score::Dominates(const Score& other) const {
   const int64_t ours = OffloadGiB();
   const int64_t theirs = other.OffloadGiB();
+  // Where the search does not go by it, it is the same for all.
+  const double traffic = network_per_token.value_or(0);
+  const double their_traffic = other.network_per_token.value_or(0);
   const bool as_good = concurrency >= other.concurrency && window >= other.window &&
-                       gpus <= other.gpus && ours <= theirs;
+                       gpus <= other.gpus && ours <= theirs && traffic <= their_traffic;
   return as_good && (concurrency > other.concurrency || window > other.window ||
-                     gpus < other.gpus || ours < theirs);
+                     gpus < other.gpus || ours < theirs || traffic < their_traffic);
 }
 
 std::string_view ToString(Objective objective) {
@@ -277,7 +294,8 @@ std::optional<Objective> ObjectiveOf(std::string_view name) {
 
 const std::vector<Objective>& AllObjectives() {
   static const std::vector<Objective> all = {Objective::kMaxConcurrency, Objective::kMaxWindow,
-                                             Objective::kMinGpus, Objective::kMinOffload};
+                                             Objective::kMinGpus, Objective::kMinOffload,
+                                             Objective::kMinInternodeTraffic};
   return all;
 }
 

@@ -26,6 +26,7 @@ Score ScoreOf(const Plan& plan, const Deployment& d) {
   score.window = plan.window.max_model_len;
   score.gpus = plan.sizes.world();
   for (const RankPlan& rank : plan.ranks) score.offload = std::max(score.offload, rank.offloaded);
+  if (plan.traffic) score.network_per_token = plan.traffic->decode.NetworkPerToken();
   return score;
 }
 

@@ -64,9 +64,7 @@ std::vector<HostPlan> PlanHost(const NodePlacement& place, const std::vector<Pin
   return hosts;
 }
 
-namespace {
-
-bool Loads(const ShardUse& use, const StageLoads& loads, int64_t stage) {
+bool LoadsShard(const ShardUse& use, const StageLoads& loads, int64_t stage) {
   const StageRange& range = loads.stages[static_cast<size_t>(stage)];
   const bool last = static_cast<size_t>(stage) + 1 == loads.stages.size();
   if (use.first_stage && (stage == 0 || (last && loads.tied_embeddings))) return true;
@@ -76,8 +74,6 @@ bool Loads(const ShardUse& use, const StageLoads& loads, int64_t stage) {
   return std::any_of(use.layers.begin(), use.layers.end(),
                      [&](int64_t layer) { return layer >= range.first && layer < range.end(); });
 }
-
-}  // namespace
 
 std::vector<FilesPlan> PlanFiles(const NodePlacement& place, const StageLoads& loads,
                                  const Model& model, const std::vector<RankPlan>& ranks) {
@@ -89,7 +85,7 @@ std::vector<FilesPlan> PlanFiles(const NodePlacement& place, const StageLoads& l
     for (size_t shard = 0; shard < model.shard_use.size(); ++shard) {
       const ShardUse& use = model.shard_use[shard];
       const bool needed = std::any_of(ranks.begin(), ranks.end(), [&](const RankPlan& rank) {
-        return rank.place.node == node && Loads(use, loads, rank.place.stage);
+        return rank.place.node == node && LoadsShard(use, loads, rank.place.stage);
       });
       const ShardInfo& info = model.inventory.shards[shard];
       if (needed) plan.needed_shards.push_back(info.name);

@@ -50,6 +50,8 @@ struct PinnedShare {
   Bytes allocated;
 };
 std::vector<PinnedShare> SharesOf(const std::vector<RankPlan>& ranks);
+// Whether a rank of `stage` loads anything of a shard file.
+bool LoadsShard(const ShardUse& use, const StageLoads& loads, int64_t stage);
 
 // Bytes of host memory, per node and NUMA node.
 std::vector<HostPlan> PlanHost(const NodePlacement& place, const std::vector<PinnedShare>& shares);

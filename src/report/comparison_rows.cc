@@ -216,6 +216,40 @@ void AddHost(Builder* b) {
   add("pinned, really taken", &HostPlan::pinned_allocated);
 }
 
+void AddTraffic(Builder* b) {
+  b->Group("links: MiB of a step, in the busier direction");
+  const auto add = [&](const std::string& label, auto bytes) {
+    b->Add(label, " MiB", [bytes](const Plan& p) -> std::optional<std::string> {
+      if (!p.traffic) return std::nullopt;
+      const double amount = bytes(*p.traffic) / static_cast<double>(kMiB);
+      if (amount <= 0) return std::nullopt;
+      return fmt::format("{:.{}f}", amount, amount < 10 ? 3 : 1);
+    });
+  };
+  const auto node = [](const StepTraffic& s) {
+    return static_cast<double>(s.node_network.count());
+  };
+  const auto card = [](const StepTraffic& s) { return static_cast<double>(s.rank_inside.count()); };
+  add("network, prefill: a node", [=](const TrafficPlan& t) { return node(t.prefill); });
+  add("network, decode: a node", [=](const TrafficPlan& t) { return node(t.decode); });
+  add("network, a decoded token: all",
+      [](const TrafficPlan& t) { return t.decode.NetworkPerToken(); });
+  add("inside, prefill: a card", [=](const TrafficPlan& t) { return card(t.prefill); });
+  add("inside, decode: a card", [=](const TrafficPlan& t) { return card(t.decode); });
+  add("inside, a decoded token: all",
+      [](const TrafficPlan& t) { return t.decode.InsidePerToken(); });
+}
+
+void AddLoading(Builder* b) {
+  b->Group("loading, of the node with most");
+  b->Add("tensors to read", " GiB", [](const Plan& p) -> std::optional<std::string> {
+    if (!p.loading) return std::nullopt;
+    Bytes most;
+    for (const NodeLoading& node : p.loading->nodes) most = std::max(most, node.tensors);
+    return Gib(most);
+  });
+}
+
 }  // namespace
 
 bool ComparisonRow::IsSameInAll() const {
@@ -256,6 +290,8 @@ std::vector<ComparisonGroup> ComparisonRows(const std::vector<Variant>& variants
   AddWeights(&builder);
   AddCache(&builder);
   AddHost(&builder);
+  AddTraffic(&builder);
+  AddLoading(&builder);
   return builder.Take();
 }
 

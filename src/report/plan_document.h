@@ -16,6 +16,13 @@ Document KvDocument(const KvPlan& kv);
 // Its "static_memory" (static_memory.cc).
 Document StaticMemoryDocument(const StaticMemoryPlan& memory);
 
+// Its "traffic" and the rates in it (traffic_section.cc), its "loading" (loading_section.cc) and
+// its "expert_load" (expert_load_section.cc).
+Document TrafficDocument(const TrafficPlan& traffic);
+Document RatesDocument(const LinkRates& rates);
+Document LoadingDocument(const LoadingPlan& loading);
+Document ExpertLoadDocument(const ExpertLoadPlan& load);
+
 }  // namespace shardplan
 
 #endif  // SHARDPLAN_REPORT_PLAN_DOCUMENT_H_

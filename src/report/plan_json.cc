@@ -272,7 +272,11 @@ Document PlanDocument(const Plan& plan) {
             {"max_input_tokens", OrNull(plan.window.max_input_tokens)}}},
           {"host", legal ? HostDocument(plan) : none},
           {"files", legal ? FilesDocument(plan) : none},
-          {"launch", legal ? LaunchDocument(plan) : none}};
+          {"launch", legal ? LaunchDocument(plan) : none},
+          {"traffic", legal && plan.traffic ? TrafficDocument(*plan.traffic) : Document(nullptr)},
+          {"loading", legal && plan.loading ? LoadingDocument(*plan.loading) : Document(nullptr)},
+          {"expert_load",
+           legal && plan.expert_load ? ExpertLoadDocument(*plan.expert_load) : Document(nullptr)}};
 }
 
 std::string RenderPlanJson(const Plan& plan) { return DumpJson(PlanDocument(plan)); }

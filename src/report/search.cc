@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "report/plan_document.h"
 #include "report/sections.h"
@@ -85,10 +86,11 @@ std::string CandidateTable(const SearchResult& result, size_t width) {
               width, 2, 4);
   const auto& all = result.candidates;
   if (std::any_of(all.begin(), all.end(), [](const Candidate& c) { return c.pareto; })) {
-    out += Wrap(
-        "* of all layouts, none is better in cards, requests, window or offload and as good "
-        "in the rest",
-        width, 2, 4);
+    const char* const traffic = all[0].score.network_per_token ? ", traffic between nodes" : "";
+    out += Wrap(fmt::format("* of all layouts, none is better in cards, requests, window{} or "
+                            "offload and as good in the rest",
+                            traffic),
+                width, 2, 4);
   }
   if (std::any_of(all.begin(), all.end(), IsUnsure)) {
     out += Wrap("? fits, but not at the dear end of the ranges", width, 2, 4);
@@ -106,6 +108,13 @@ std::string Details(const Candidate& c, size_t number, size_t width) {
                          rank->place.rank, rank->place.stage, FormatGiB(rank->weights),
                          FormatGiB(rank->kv_available.central), FormatGiB(rank->budget)),
              width, 2, 4);
+  }
+  if (c.score.network_per_token) {
+    const auto each = Bytes(std::llround(*c.score.network_per_token));
+    out += Wrap(each == Bytes()
+                    ? std::string("nothing crosses between nodes")
+                    : fmt::format("between nodes: {} for each decoded token", FormatAuto(each)),
+                width, 2, 4);
   }
   for (const Finding& finding : c.plan.findings) {
     if (finding.severity != Severity::kWarning) continue;
@@ -149,21 +158,24 @@ Document ToDocument(const SearchResult& result) {
                   {"account", ToString(Account::kKvCache)},
                   {"headroom_bytes", rank->headroom.count()}};
     }
-    candidates.push_back({{"engine", plan["engine"]},
-                          {"nodes", c.plan.nodes},
-                          {"layout", plan["layout"]},
-                          {"engine_settings", std::move(settings)},
-                          {"kv_cache", plan["kv_cache"]},
-                          {"limiting", std::move(limiting)},
-                          {"score",
-                           {{"concurrency", c.score.concurrency},
-                            {"window", c.score.window},
-                            {"gpus", c.score.gpus},
-                            {"offloaded_bytes", c.score.offload.count()},
-                            {"pareto", c.pareto}}},
-                          {"verdict", ToString(c.plan.verdict)},
-                          {"findings", plan["findings"]},
-                          {"argv", CommandOf(c)}});
+    candidates.push_back(
+        {{"engine", plan["engine"]},
+         {"nodes", c.plan.nodes},
+         {"layout", plan["layout"]},
+         {"engine_settings", std::move(settings)},
+         {"kv_cache", plan["kv_cache"]},
+         {"limiting", std::move(limiting)},
+         {"score",
+          {{"concurrency", c.score.concurrency},
+           {"window", c.score.window},
+           {"gpus", c.score.gpus},
+           {"offloaded_bytes", c.score.offload.count()},
+           {"network_bytes_per_token",
+            c.score.network_per_token ? Document(*c.score.network_per_token) : Document(nullptr)},
+           {"pareto", c.pareto}}},
+         {"verdict", ToString(c.plan.verdict)},
+         {"findings", plan["findings"]},
+         {"argv", CommandOf(c)}});
   }
   Document rejected = Document::array();
   for (const Rejection& r : result.rejected) {

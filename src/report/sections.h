@@ -38,6 +38,15 @@ std::string HostSection(const Plan& plan, size_t width);
 std::string FilesSection(const Plan& plan, size_t width, bool verbose);
 std::string LaunchSection(const Plan& plan, bool verbose);
 
+// traffic_section.cc: nothing for one card
+std::string TrafficSection(const Plan& plan, size_t width, bool verbose);
+
+// loading_section.cc
+std::string LoadingSection(const Plan& plan, size_t width);
+
+// expert_load_section.cc
+std::string ExpertLoadSection(const Plan& plan, size_t width);
+
 // closing_section.cc
 std::string DefaultsSection(const Plan& plan, size_t width);
 std::string FindingsSection(const Plan& plan, size_t width);

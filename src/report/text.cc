@@ -148,6 +148,19 @@ std::string Plural(int64_t count, std::string_view singular, std::string_view pl
 
 std::string FormatTimes(double value) { return fmt::format("{:.2f}×", value); }
 
+std::string FormatSeconds(double seconds) {
+  if (!(seconds > 0)) return "0 s";
+  if (seconds < 0.9995e-3) return fmt::format("{:.3g} µs", seconds * 1e6);
+  if (seconds < 0.9995) return fmt::format("{:.3g} ms", seconds * 1e3);
+  if (seconds < 59.95) return fmt::format("{:.3g} s", seconds);
+  constexpr int64_t kMinute = 60;
+  constexpr double kMost = 1e12;
+  const auto whole = static_cast<int64_t>(std::min(seconds, kMost) + 0.5);
+  const int64_t minutes = whole / kMinute;
+  if (minutes < kMinute) return fmt::format("{} min {} s", minutes, whole % kMinute);
+  return fmt::format("{} h {} min", minutes / kMinute, minutes % kMinute);
+}
+
 std::string Bar(double share, size_t width) {
   constexpr std::array<std::string_view, 8> kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const double all = static_cast<double>(8 * width);

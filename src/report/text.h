@@ -34,6 +34,9 @@ std::string Plural(int64_t count, std::string_view singular, std::string_view pl
 // "2.36×": two decimals, as the engine prints its concurrency.
 std::string FormatTimes(double value);
 
+// "3.2 µs", "14 ms", "2.5 s", "2 min 7 s", "1 h 4 min": two or three digits that matter.
+std::string FormatSeconds(double seconds);
+
 // A bar of `width` columns for a share of one, to an eighth of a column.
 std::string Bar(double share, size_t width);
 

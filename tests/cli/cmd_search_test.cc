@@ -114,7 +114,7 @@ TEST(SearchCommandTest, Refuses) {
   EXPECT_THAT(error("--gpu a10-24"), HasSubstr("search MODEL --gpu ID --nodes N"));
   EXPECT_THAT(error("tiny-moe --gpu a10-24 --objective max-speed"),
               StartsWith("shardplan: error: --objective max-speed: expected max-concurrency, "
-                         "max-window, min-gpus or min-offload"));
+                         "max-window, min-gpus, min-offload or min-internode-traffic"));
   EXPECT_THAT(error("tiny-moe --gpu a10-24 --engine vllm --engine vllm"),
               HasSubstr("found it twice"));
   EXPECT_THAT(error("tiny-moe --gpu a10-24 --tp 16"),

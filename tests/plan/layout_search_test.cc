@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "shardplan/base/units.h"
 #include "shardplan/report/search.h"
@@ -184,6 +185,40 @@ TEST(LayoutSearch, Scores) {
     EXPECT_EQ(ObjectiveOf(ToString(objective)), objective);
   }
   EXPECT_FALSE(ObjectiveOf("max-speed"));
+}
+
+TEST(LayoutSearch, LeastOverTheNetworkThenTheMostRequests) {
+  SearchRequest request = Asking("h20-141", 2);
+  request.variants[0].base.settings.max_model_len = 32'768;
+  request.objectives = {Objective::kMinInternodeTraffic};
+  request.limit = 1000;
+  const SearchResult result = Search("deepseek-v3", request);
+  ASSERT_GT(result.candidates.size(), 3u);
+  double last = -1, requests = 0;
+  for (const Candidate& c : result.candidates) {
+    ASSERT_TRUE(c.score.network_per_token && c.plan.traffic);
+    if (c.score.offload > Bytes()) continue;  // after all that need none
+    const double now = std::round(*c.score.network_per_token);
+    EXPECT_EQ(now, std::round(c.plan.traffic->decode.NetworkPerToken()));
+    EXPECT_GE(now, last);
+    if (now == last) {
+      EXPECT_LE(c.score.concurrency, requests);
+    }
+    last = now;
+    requests = c.score.concurrency;
+  }
+  EXPECT_EQ(*result.candidates[0].score.network_per_token, 0);  // inside one node
+  EXPECT_GT(last, 0);                                           // and over two
+}
+
+TEST(LayoutSearch, OtherObjectivesDoNotComputeTraffic) {
+  SearchRequest request = Asking("h20-141", 1);
+  request.variants[0].base.settings.max_model_len = 32'768;
+  const SearchResult result = Search("deepseek-v3", request);
+  ASSERT_FALSE(result.candidates.empty());
+  EXPECT_FALSE(result.candidates[0].score.network_per_token.has_value());
+  EXPECT_TRUE(result.candidates[0].plan.traffic.has_value());
+  EXPECT_EQ(ObjectiveOf("min-internode-traffic"), Objective::kMinInternodeTraffic);
 }
 
 }  // namespace

@@ -114,5 +114,34 @@ TEST(FullestRankTest, TheOneThatIsShortOrHasTheLeastHeadroom) {
   EXPECT_EQ(FullestRank(IllegalPlan()), nullptr);
 }
 
+TEST(ComparisonRows, LinksAndLoading) {
+  Variant one{{{"tp", "8"}}, testing_support::ExamplePlan()};
+  Variant two{{{"tp", "16"}}, testing_support::ExamplePlan()};
+  TrafficPlan traffic;
+  traffic.decode.tokens = 2;
+  traffic.decode.sent = {Bytes(8 * kMiB), Bytes(4 * kMiB)};
+  traffic.decode.node_network = Bytes(3 * kMiB);
+  traffic.prefill.rank_inside = Bytes(300 * kMiB);
+  two.plan.traffic = traffic;
+  traffic.decode.sent.network = traffic.decode.node_network = Bytes();
+  one.plan.traffic = traffic;
+  LoadingPlan loading;
+  loading.nodes.resize(2);
+  loading.nodes[1].tensors = Bytes(kGiB);
+  two.plan.loading = loading;
+  std::map<std::string, std::vector<std::string>> rows;
+  for (const ComparisonGroup& group : ComparisonRows({one, two})) {
+    if (group.heading.find("links") != 0 && group.heading.find("loading") != 0) continue;
+    for (const ComparisonRow& row : group.rows) rows[row.label] = row.cells;
+  }
+  using Cells = std::vector<std::string>;
+  EXPECT_EQ(rows["network, decode: a node"], (Cells{"-", "3.000"}));
+  EXPECT_EQ(rows["network, a decoded token: all"], (Cells{"-", "2.000"}));
+  EXPECT_EQ(rows["inside, a decoded token: all"], (Cells{"4.000", "4.000"}));
+  EXPECT_EQ(rows["inside, prefill: a card"], (Cells{"300.0", "300.0"}));
+  EXPECT_EQ(rows["tensors to read"], (Cells{"-", "1.000"}));
+  EXPECT_EQ(rows.count("network, prefill: a node"), 0u);
+}
+
 }  // namespace
 }  // namespace shardplan

@@ -28,7 +28,8 @@ TEST(PlanJsonTest, FieldsInOrder) {
   EXPECT_THAT(Keys(d), ElementsAre("schema_version", "verdict", "verdict_low", "verdict_high",
                                    "limiting", "findings", "model", "engine", "layout", "cluster",
                                    "summary", "basis_share", "ranks", "activations", "kv_cache",
-                                   "static_memory", "window", "host", "files", "launch"));
+                                   "static_memory", "window", "host", "files", "launch", "traffic",
+                                   "loading", "expert_load"));
   EXPECT_THAT(Keys(d["findings"][0]), ElementsAre("id", "severity", "subject", "message", "fix"));
   EXPECT_THAT(Keys(d["model"]),
               ElementsAre("source", "architecture", "family", "tensors", "payload_bytes",

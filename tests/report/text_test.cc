@@ -67,5 +67,18 @@ TEST(BarTest, ToAnEighthOfAColumn) {
   EXPECT_EQ(Bar(-1, 4), "");
 }
 
+TEST(Text, SecondsInTheirSize) {
+  EXPECT_EQ(FormatSeconds(0), "0 s");
+  EXPECT_EQ(FormatSeconds(-1), "0 s");
+  EXPECT_EQ(FormatSeconds(3.2e-6), "3.2 µs");
+  EXPECT_EQ(FormatSeconds(0.9999e-3), "1 ms");
+  EXPECT_EQ(FormatSeconds(0.0143), "14.3 ms");
+  EXPECT_EQ(FormatSeconds(2.5), "2.5 s");
+  EXPECT_EQ(FormatSeconds(59.97), "1 min 0 s");
+  EXPECT_EQ(FormatSeconds(127), "2 min 7 s");
+  EXPECT_EQ(FormatSeconds(3840), "1 h 4 min");
+  EXPECT_EQ(FormatSeconds(1e300), "277777777 h 46 min");
+}
+
 }  // namespace
 }  // namespace shardplan

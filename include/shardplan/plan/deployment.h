@@ -12,12 +12,14 @@
 #include "shardplan/base/finding.h"
 #include "shardplan/engine/settings.h"
 #include "shardplan/engine/sglang_settings.h"
+#include "shardplan/hardware/link_rates.h"
 #include "shardplan/layout/layout.h"
 
 namespace shardplan {
 
 struct Calibration;  // shardplan/plan/calibration.h
 struct ClusterSpec;  // shardplan/hardware/cluster_spec.h
+struct ExpertLoads;  // shardplan/plan/expert_load.h
 
 struct Deployment {
   // Where.
@@ -28,6 +30,7 @@ struct Deployment {
   std::optional<Bytes> gpu_memory_total;  // overrides what CUDA sees
   Bytes gpu_memory_in_use;                // on every card, by others
   std::string driver;                     // of the nodes: "570.195.03"; empty: not known
+  LinkSettings links;                     // rates, where they are known
 
   // How.
   std::string engine = "vllm";  // or "sglang"
@@ -50,6 +53,9 @@ struct Deployment {
 
   // What is known: figures of real runs, which replace assumed ones.
   std::shared_ptr<const Calibration> calibration;
+  std::shared_ptr<const ExpertLoads> expert_loads;  // nothing: no loads are told
+
+  bool traffic_of_brief_plans = false;  // FigureEvaluator's plans have their traffic as well
 };
 
 }  // namespace shardplan

@@ -17,7 +17,13 @@
 
 namespace shardplan {
 
-enum class Objective { kMaxConcurrency, kMaxWindow, kMinGpus, kMinOffload };
+enum class Objective {
+  kMaxConcurrency,
+  kMaxWindow,
+  kMinGpus,
+  kMinOffload,
+  kMinInternodeTraffic,
+};
 
 std::string_view ToString(Objective objective);  // "max-concurrency"
 // Nothing for other words.
@@ -64,6 +70,8 @@ struct Score {
   int64_t window = 0;      // tokens
   int64_t gpus = 0;
   Bytes offload;  // of the rank that holds most in host memory
+  // Bytes between nodes for each decoded token; where the search goes by it.
+  std::optional<double> network_per_token = {};
 
   // What offloads are compared by: whole GiB, which is what they are asked for in.
   int64_t OffloadGiB() const;

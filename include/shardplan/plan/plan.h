@@ -18,6 +18,9 @@
 #include "shardplan/ledger/ledger.h"
 #include "shardplan/model/model.h"
 #include "shardplan/plan/deployment.h"
+#include "shardplan/plan/expert_load.h"
+#include "shardplan/plan/loading.h"
+#include "shardplan/plan/traffic.h"
 
 namespace shardplan {
 
@@ -253,6 +256,9 @@ struct Plan {
   std::vector<HostPlan> host;
   std::vector<FilesPlan> files;
   std::vector<LaunchPlan> launch;
+  std::optional<TrafficPlan> traffic;
+  std::optional<LoadingPlan> loading;
+  std::optional<ExpertLoadPlan> expert_load;  // where loads were given
 };
 
 // Prints nothing, and loads nothing but a draft model that speculation names: arithmetic on a

@@ -9,13 +9,16 @@
 #include "engine/sglang/host_cache.h"
 #include "engine/sglang/parallel.h"
 #include "engine/sglang/startup_log.h"
+#include "plan/expert_balance.h"
 #include "plan/header.h"
 #include "plan/host_memory.h"
 #include "plan/launch_flags.h"
+#include "plan/node_loading.h"
 #include "plan/placement_findings.h"
 #include "plan/request.h"
 #include "plan/search.h"
 #include "plan/sglang/notes.h"
+#include "plan/sglang/traffic.h"
 #include "shardplan/base/units.h"
 
 namespace shardplan {
@@ -385,6 +388,9 @@ Result<Plan> AssembleSglang(const SglangEnvironment& env, const Deployment& depl
   plan.verdict_low = Judge(p, e, End::kLow);
   plan.verdict_high = Judge(p, e, End::kHigh);
   if (plan.verdict != Verdict::kFits) FillLimiting(p, e, &plan);
+  if (!brief || deployment.traffic_of_brief_plans) {
+    plan.traffic = MakeSglangTraffic(p, plan.static_memory->max_running_requests, brief);
+  }
   for (Finding& finding : SglangRefusals(p, e, plan)) plan.findings.push_back(std::move(finding));
   if (!brief) {
     if (plan.verdict == Verdict::kFits) {
@@ -395,10 +401,17 @@ Result<Plan> AssembleSglang(const SglangEnvironment& env, const Deployment& depl
     for (Finding& finding : PlacementFindings(PlacementRequestOf(env, p), plan)) {
       plan.findings.push_back(std::move(finding));
     }
-    plan.files = PlanFiles(p.placement,
-                           {p.stages, model.arch.tied_embeddings, !p.context.args.language_only,
-                            p.draft && p.draft->model && p.draft->model->in_checkpoint},
-                           model, plan.ranks);
+    const StageLoads loads = {p.stages, model.arch.tied_embeddings, !p.context.args.language_only,
+                              p.draft && p.draft->model && p.draft->model->in_checkpoint};
+    plan.files = PlanFiles(p.placement, loads, model, plan.ranks);
+    plan.loading = PlanLoading(p.placement, loads, model, plan.traffic->rates, "", plan);
+    if (deployment.expert_loads) {
+      const sglang::ServerArgs& args = p.context.args;
+      SHARDPLAN_ASSIGN_OR_RETURN(
+          plan.expert_load,
+          BalanceExperts(model.arch, *deployment.expert_loads, sglang::ExpertParallel(args),
+                         args.redundant_experts, args.enable_eplb));
+    }
     plan.launch = MakeLaunch(p, model, FlagsOf(env, deployment));
     CheckLaunchFlags(*env.flags, VersionOf(env, deployment), deployment.settings, &plan);
   }
