@@ -220,7 +220,7 @@ Command AddSearchCommand(CLI::App* parent) {
   app->footer(
       "TP, PP, DP, expert parallelism, DCP, the partition and the offload are searched where they "
       "are not\ngiven; all other options are as given. --nodes is how many there are (default: "
-      "1, or all of --cluster).\n\n"
+      "1, or all of\n--cluster).\n\n"
       "Exit code: 0 something fits, 1 nothing does, 2 usage, 3 bad input, 4 I/O.");
   const auto set = std::make_shared<OptionSet>(app);
   set->Group("What is searched for");
