@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "engine/vllm/all2all.h"
 #include "engine/vllm/arguments.h"
 #include "engine/vllm/kv_cache.h"
 #include "engine/vllm/refusals.h"
@@ -347,6 +348,11 @@ PlacementRequest PlacementRequestOf(const Environment& env, const Prepared& p) {
   request.place = &p.placement;
   request.drivers = env.drivers.get();
   request.has_experts = p.context.arch->moe.experts > 0;
+  if (vllm::UsesAll2All(p.context.sizes)) {
+    request.exchange = ExpertExchange::kDispatch;
+  } else if (p.context.sizes.dp > 1) {
+    request.exchange = ExpertExchange::kGather;
+  }
   request.custom_all_reduce = !p.context.settings.disable_custom_all_reduce;
   const FlagRow* const bind = env.flags ? env.flags->Find("--numa-bind") : nullptr;
   request.can_bind = bind != nullptr && HasFlag(env.profile.version, *bind);

@@ -153,17 +153,24 @@ class Finder {
     std::set<int64_t> nodes = ExpertNodes();
     if (plan_.engine != "vllm") nodes = groups_.empty() ? nodes : groups_[0].nodes;
     if (nodes.size() < 2) return;
-    const std::string what =
-        s.ep() > 1 ? fmt::format(
-                         "EP {} lies over nodes {}: dispatch and combine of every MoE layer "
-                         "(tokens to their experts and back) take the network",
-                         s.ep(), Names(nodes))
-                   : fmt::format(
-                         "slices of the experts lie over nodes {} (DP × TP): an all-gather "
-                         "before and a reduce-scatter after every MoE layer take the network",
-                         Names(nodes));
+    const std::string where =
+        s.ep() > 1 ? fmt::format("EP {} lies over nodes {}", s.ep(), Names(nodes))
+                   : fmt::format("slices of the experts lie over nodes {} (DP × TP)", Names(nodes));
     Add("placement.experts_across_nodes", Severity::kNote,
-        s.ep() > 1 ? "expert parallel" : "experts", what, "");
+        s.ep() > 1 ? "expert parallel" : "experts",
+        fmt::format("{}: {} over the network", where, Exchange()), "");
+  }
+
+  std::string_view Exchange() const {
+    switch (r_.exchange) {
+      case ExpertExchange::kAllReduce:
+        return "ranks have all tokens, and the all-reduce after every MoE layer goes";
+      case ExpertExchange::kGather:
+        return "an all-gather before and a reduce-scatter after every MoE layer go";
+      case ExpertExchange::kDispatch:
+        break;
+    }
+    return "dispatch and combine of every MoE layer (tokens to their experts and back) go";
   }
 
   void FindReplicas() {

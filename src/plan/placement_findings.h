@@ -11,6 +11,13 @@
 
 namespace shardplan {
 
+// How the outputs of experts on several ranks come together, at every MoE layer.
+enum class ExpertExchange {
+  kAllReduce,  // every rank has all tokens, and the sums of the ranks are added
+  kGather,     // tokens are gathered before and scattered after
+  kDispatch,   // tokens go to the ranks of their experts and back
+};
+
 // What an engine's plan knows beside the Plan itself.
 struct PlacementRequest {
   const ClusterSpec* cluster = nullptr;  // null: one card and its presets
@@ -19,6 +26,7 @@ struct PlacementRequest {
   const NodePlacement* place = nullptr;
   const DriverTable* drivers = nullptr;  // null: nothing is said of drivers
   bool has_experts = false;
+  ExpertExchange exchange = ExpertExchange::kAllReduce;
   bool custom_all_reduce = true;  // not switched off
   bool can_bind = false;          // the engine's release has --numa-bind
   bool bound = false;             // --numa-bind is given

@@ -57,7 +57,7 @@ TEST(DeploymentOptionsTest, ACluster) {
   EXPECT_THROW(Parse("m --gpu a10-24 --cluster " + data + "cluster.yaml"), CLI::Error);
   EXPECT_THROW(Parse("m --gpus-per-node 2 --cluster " + data + "cluster.yaml"), CLI::Error);
   EXPECT_THAT(Parse("m --cluster " + data + "runs.yaml").error,
-              ::testing::HasSubstr("runs.yaml:1: unknown key runs; "));
+              ::testing::HasSubstr("runs.yaml:2: unknown key runs; "));
 }
 
 TEST(DeploymentOptionsTest, GraphsOffloadAndBalancing) {

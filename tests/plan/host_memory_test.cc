@@ -112,7 +112,7 @@ TEST(HostMemoryTest, SharedMemory) {
   NodeKind kind = TwoServers();
   kind.shm = Told(Bytes(64 * kMiB));
   EXPECT_THAT(Expect(K3On(kind), "host.shm", Severity::kWarning).message,
-              HasSubstr("64.0 MiB of shared memory for 8 ranks"));
+              HasSubstr("64 MiB of shared memory for 8 ranks"));
   kind.shm = Told(Bytes(kGiB));
   EXPECT_EQ(FindFinding(K3On(kind), "host.shm"), nullptr);
 }

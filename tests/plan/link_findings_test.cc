@@ -81,13 +81,26 @@ TEST(LinkFindingsTest, ExpertsAcrossNodes) {
   const Model& moe = ExampleFromConfig("deepseek-v3");
   Deployment d = OnCluster({Server("h200-141", 8, 2)}, 8);
   d.sizes.dp = 2;
-  EXPECT_THAT(MessageOf(Evaluate(moe, d), "placement.experts_across_nodes"),
-              HasSubstr("slices of the experts lie over nodes 0, 1 (DP × TP): an all-gather"));
+  EXPECT_THAT(
+      MessageOf(Evaluate(moe, d), "placement.experts_across_nodes"),
+      HasSubstr("slices of the experts lie over nodes 0, 1 (DP × TP): an all-gather before and "
+                "a reduce-scatter after every MoE layer go over the network"));
   d.sizes.expert_parallel = true;
   EXPECT_THAT(MessageOf(Evaluate(moe, d), "placement.experts_across_nodes"),
               HasSubstr("EP 16 lies over nodes 0, 1: dispatch and combine of every MoE layer"));
   d.sizes.dp = 1;
   EXPECT_EQ(MessageOf(Evaluate(moe, d), "placement.experts_across_nodes"), "");
+  d.sizes.tp = 16;
+  EXPECT_THAT(MessageOf(Evaluate(moe, d), "placement.experts_across_nodes"),
+              HasSubstr("ranks have all tokens, and the all-reduce after every MoE layer goes"));
+  d.engine = "sglang";
+  d.sizes.expert_parallel = false;
+  d.sglang.ep_size = 16;
+  EXPECT_THAT(MessageOf(Evaluate(moe, d), "placement.experts_across_nodes"),
+              HasSubstr("EP 16 lies over nodes 0, 1: ranks have all tokens"));
+  d.sglang.moe_a2a_backend = "deepep";
+  EXPECT_THAT(MessageOf(Evaluate(moe, d), "placement.experts_across_nodes"),
+              HasSubstr("dispatch and combine"));
   Deployment dense = OnCluster({Server("h200-141", 8, 2)}, 8);
   dense.sizes.dp = 2;
   const Plan replicas = Evaluate(ExampleFromConfig("dense-70b"), dense);

@@ -44,20 +44,20 @@ TEST(HostSectionTest, MemoryThatAClusterTells) {
   }
   EXPECT_EQ(HostSection(plan, 100),
             "Host memory, pinned\n"
-            "                               offloaded  really taken\n"
-            "  nodes 0, 1, each             2.000 GiB     3.000 GiB\n"
-            "    NUMA node 0 of 512.0 GiB   1.000 GiB     1.500 GiB\n"
-            "    NUMA node 1                1.000 GiB     1.500 GiB\n"
+            "                              offloaded  really taken\n"
+            "  nodes 0, 1, each            2.000 GiB     3.000 GiB\n"
+            "    NUMA node 0 of 512.0 GiB  1.000 GiB     1.500 GiB\n"
+            "    NUMA node 1               1.000 GiB     1.500 GiB\n"
             "  The pinned allocator rounds each tensor up to a power of two: a node needs the "
             "larger number.\n"
             "\n"
             "Host memory of each node\n"
             "  nodes 0, 1, each\n"
-            "    pinned weights                   3.0 GiB  derived\n"
-            "    workers                          4.0 GiB  assumed\n"
-            "    page cache                      20.0 GiB  exact, reclaimable\n"
-            "    left of the node's memory     1017.0 GiB  of 1024.0 GiB, measured\n"
-            "    left of the container's limit    3.0 GiB  of 10.0 GiB, assumed\n");
+            "    pinned weights                     3.0 GiB  derived\n"
+            "    workers                            4.0 GiB  assumed\n"
+            "    page cache                        20.0 GiB  exact, reclaimable\n"
+            "    left of the node's memory      1,017.0 GiB  of 1,024.0 GiB, measured\n"
+            "    left of the container's limit      3.0 GiB  of 10.0 GiB, assumed\n");
   // Nothing is pinned: what the nodes have is told all the same.
   for (HostPlan& host : plan.host) host.pinned = Bytes();
   EXPECT_THAT(HostSection(plan, 100), ::testing::StartsWith("Host memory of each node\n"));

@@ -304,6 +304,11 @@ PlacementRequest PlacementRequestOf(const SglangEnvironment& env, const SglangPr
   request.place = &p.placement;
   request.drivers = env.drivers.get();
   request.has_experts = p.context.arch->moe.experts > 0;
+  if (p.context.args.moe_a2a_backend != "none") {
+    request.exchange = ExpertExchange::kDispatch;
+  } else if (p.context.args.enable_dp_attention) {
+    request.exchange = ExpertExchange::kGather;
+  }
   const std::vector<std::string>& extras = p.deployment.settings.extra_arguments;
   request.custom_all_reduce =
       std::find(extras.begin(), extras.end(), "--disable-custom-all-reduce") == extras.end();
