@@ -9,7 +9,11 @@
 namespace shardplan {
 namespace {
 
-Bytes Whole(double bytes) { return Bytes(std::llround(bytes)); }
+Bytes Whole(double bytes) {
+  constexpr double kMost = 9e18;  // below 2^63
+  if (!(bytes < kMost)) throw SizeOverflow();
+  return Bytes(std::llround(bytes));
+}
 
 }  // namespace
 

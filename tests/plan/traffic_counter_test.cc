@@ -225,6 +225,13 @@ TEST(TrafficCounterTest, LeastIsNeverMoreThanTheRing) {
   }
 }
 
+TEST(TrafficCounterTest, MoreThanFitsIsAnError) {
+  const TrafficWorld world = World(2, 1);
+  TrafficCounter counter(world);
+  counter.Send(TrafficKind::kPipeline, 0, 1, 1e19);
+  EXPECT_THROW(counter.Finish(1, Rates(), Rules()), SizeOverflow);
+}
+
 TEST(TrafficCounterTest, NothingMovesInsideOneRank) {
   const TrafficWorld world = World(2, 1);
   TrafficCounter counter(world);

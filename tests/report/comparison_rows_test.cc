@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "report/example_plan.h"
 
 namespace shardplan {
@@ -115,8 +117,8 @@ TEST(FullestRankTest, TheOneThatIsShortOrHasTheLeastHeadroom) {
 }
 
 TEST(ComparisonRows, LinksAndLoading) {
-  Variant one{{{"tp", "8"}}, testing_support::ExamplePlan()};
-  Variant two{{{"tp", "16"}}, testing_support::ExamplePlan()};
+  Variant one{{{"tp", "8"}}, ExamplePlan()};
+  Variant two{{{"tp", "16"}}, ExamplePlan()};
   TrafficPlan traffic;
   traffic.decode.tokens = 2;
   traffic.decode.sent = {Bytes(8 * kMiB), Bytes(4 * kMiB)};
