@@ -12,7 +12,8 @@
 namespace shardplan {
 
 // Load of each rank with the experts in order: the first ranks hold one more where they don't
-// divide. Source: vllm/model_executor/layers/fused_moe/layer.py determine_expert_map (d29f7f5c).
+// divide. Source: vllm/model_executor/layers/fused_moe/layer.py determine_expert_map (as of 2026;
+// not compared with one commit).
 std::vector<double> LoadsInOrder(const std::vector<double>& loads, int64_t ranks);
 
 // Replicas of each expert (one at least) when `redundant` more are given, one after the other, to

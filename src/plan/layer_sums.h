@@ -31,7 +31,8 @@ int64_t BoundaryWidth(const Architecture& arch, int64_t first);
 // What crosses from the ranks of one stage to those of the next: every rank sends its part of a
 // tensor of `bytes`, one of as many parts as `gather` has ranks, and each such group gathers the
 // parts. `gather` ranks divide the stage's.
-// Source: distributed/parallel_state.py send_tensor_dict of vLLM (d29f7f5c) and SGLang.
+// Source: distributed/parallel_state.py send_tensor_dict of vLLM (as of 2026; not compared with one
+// commit) and SGLang.
 void CountBoundary(int64_t from, int64_t to, int64_t ranks, int64_t gather, double bytes,
                    TrafficCounter* out);
 

@@ -154,7 +154,8 @@ class VllmStep {
   }
 
   // Queries are gathered over the group, partial outputs corrected by gathered log-sums and
-  // reduced and scattered. Source: vllm/v1/attention/ops/common.py cp_lse_ag_out_rs (d29f7f5c).
+  // reduced and scattered. Source: vllm/v1/attention/ops/common.py cp_lse_ag_out_rs (as of 2026;
+  // not compared with one commit).
   void CountDecodeContext(const StageRange& range, const RankGroup& group) {
     const int64_t dcp = c_.sizes.dcp;
     double layers = 0;
@@ -181,7 +182,8 @@ class VllmStep {
     }
   }
 
-  // Source: vllm/model_executor/layers/logits_processor.py: all-gathered on CUDA (d29f7f5c).
+  // Source: vllm/model_executor/layers/logits_processor.py: all-gathered on CUDA (as of 2026; not
+  // compared with one commit).
   void CountLogits(const RankGroup& group, int64_t rows) {
     const int64_t vocabulary = RoundUp(arch_.vocabulary, c_.profile->vocabulary_multiple);
     out_.AllGather(TrafficKind::kLogits, group,

@@ -16,7 +16,7 @@ namespace {
 using Rules = std::array<std::string, kTrafficKinds>;
 
 // DeepEP's kernels by phase (--deepep-mode auto); the others send to each rank once.
-// Source: layers/moe/token_dispatcher (0bda0b168).
+// Source: layers/moe/token_dispatcher (as of 2026; not compared with one commit).
 ExpertDelivery DeliveryOf(const std::string& backend, bool decode) {
   if (backend == "deepep" || backend == "deepep_v2") {
     return decode ? ExpertDelivery::kPerExpert : ExpertDelivery::kPerDomain;
@@ -83,7 +83,8 @@ class SglangStep {
     }
   }
 
-  // Sources: layers/communicator.py, layers/dp_attention.py, models/kimi_k3.py (0bda0b168).
+  // Sources: layers/communicator.py, layers/dp_attention.py, models/kimi_k3.py (as of 2026; not
+  // compared with one commit).
   void CountLayers(const StageRange& range) {
     // Kimi-K3 norms the experts' outputs before it projects them up: they are summed alone.
     const bool latent_sum = arch_.kda.heads > 0 && arch_.moe.latent > 0;
@@ -135,7 +136,7 @@ class SglangStep {
   }
 
   // As vLLM's: queries and log-sums gathered, outputs reduced and scattered.
-  // Source: layers/dcp.py, as layers/attention uses it (0bda0b168).
+  // Source: layers/dcp.py, as layers/attention uses it (as of 2026; not compared with one commit).
   void CountDecodeContext(const StageRange& range) {
     const int64_t dcp = args_.dcp_size;
     double layers = 0, query = 0, output = 0;
@@ -164,7 +165,7 @@ class SglangStep {
     }
   }
 
-  // Source: layers/logits_processor.py (0bda0b168).
+  // Source: layers/logits_processor.py (as of 2026; not compared with one commit).
   void CountLogits(int64_t rows) {
     constexpr int64_t kMultiple = 64;
     const double values = element_ * static_cast<double>(RoundUp(arch_.vocabulary, kMultiple));
