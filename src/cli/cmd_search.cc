@@ -246,12 +246,14 @@ Command AddSearchCommand(CLI::App* parent) {
              });
   set->Repeated(
       "--vary", "OPTION=A,B,…",
-      "Values to try of any option below, without its dashes; repeated: every combination",
+      "Values to try of an option below that is no fact of the model or the cluster, without its "
+      "dashes; repeated: every combination",
       [options](const std::string& text) -> Status {
         options->vary.push_back(text);
         return {};
       });
   AddDeploymentOptions(set.get(), &options->what);
+  app->get_option("--nodes")->description("Servers at most (default: 1, or all of --cluster)");
   set->Collect("engine", &options->engines);
   AddOutputOptions(set.get(), &options->output);
   return {app, set, [options, set] { return Run(*options, *set); }};

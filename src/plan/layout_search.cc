@@ -132,11 +132,17 @@ class Searcher {
       return;
     }
     Reason& reason = reasons_[trial.reason_id];
-    const bool nearer = trial.short_by && reason.short_by && *trial.short_by < *reason.short_by;
+    const std::optional<Bytes>& miss = trial.pinned ? trial.pinned : trial.short_by;
+    const bool nearer = miss && reason.short_by && *miss < *reason.short_by;
     if (reason.count++ > 0 && !nearer) return;
     reason.example = trial.example;
-    reason.short_by = trial.short_by;
-    if (!trial.short_by || (nearest_ && *nearest_->short_by <= *trial.short_by)) return;
+    reason.short_by = miss;
+    if (!miss) return;
+    // What only the nodes' memory is too small for is nearer than what no card holds.
+    const auto key = [](const Trial& t) {
+      return std::pair(!t.pinned, t.pinned ? *t.pinned : *t.short_by);
+    };
+    if (nearest_ && key(*nearest_) <= key(trial)) return;
     nearest_ = trial;
   }
 

@@ -68,8 +68,11 @@ class Space {
       d.sizes.dp = dp;
       d.sglang.enable_dp_attention = inside;
       const bool moe = arch_.moe.experts > 0;
-      for (const int64_t ep : Choices(given_.experts, base_.sglang.ep_size,
-                                      moe ? DivisorsOf(d.sizes.tp) : std::vector<int64_t>{1})) {
+      std::vector<int64_t> sizes = moe ? DivisorsOf(d.sizes.tp) : std::vector<int64_t>{1};
+      // vLLM's switch: every rank of the group.
+      if (d.sizes.expert_parallel && moe) sizes = {d.sizes.tp};
+      d.sizes.expert_parallel = false;
+      for (const int64_t ep : Choices(given_.experts, base_.sglang.ep_size, std::move(sizes))) {
         d.sglang.ep_size = ep;
         layouts_.push_back(d);
       }

@@ -53,7 +53,16 @@ class Trier {
     if (out_.deployment.sizes.pp > 1 && !variant_.given.partition) Repartition(&plan);
     Rescue(&plan);
     if (plan.verdict == Verdict::kFits) {
-      out_.score = ScoreOf(plan, out_.deployment);
+      const Score score = ScoreOf(plan, out_.deployment);
+      const auto required = static_cast<double>(out_.deployment.require_concurrency);
+      if (score.concurrency >= required) {
+        out_.score = score;
+      } else {
+        // The cache has room for them; the scheduler would not run them.
+        Reject("short.max_num_seqs",
+               fmt::format("--max-num-seqs lets {:g} of {:g} requests run at once",
+                           score.concurrency, required));
+      }
     } else {
       RejectShort(plan);
     }
@@ -210,7 +219,10 @@ class Trier {
         Result<Plan> at = Evaluate(changed);
         tried.reset();
         if (at) tried = std::move(*at);
-        return tried && CardsHold(*tried) && (!sturdy_ || tried->verdict_high == Verdict::kFits);
+        // Where the nodes' own memory is short, the cards hold more than is asked of them.
+        return tried && CardsHold(*tried) &&
+               (!sturdy_ || tried->verdict_high == Verdict::kFits ||
+                tried->verdict != Verdict::kFits);
       };
       if (!holds(high)) {
         if (!least && tried && IsNearer(*tried, *plan)) Keep(changed, std::move(*tried), plan);
@@ -254,7 +266,10 @@ class Trier {
 
   void RejectShort(const Plan& plan) {
     // The cards hold it; the nodes' own memory does not.
-    if (!plan.limiting && HasError(plan.findings)) return RejectIllegal(plan);
+    if (!plan.limiting && HasError(plan.findings)) {
+      out_.pinned = ScoreOf(plan, out_.deployment).offload;
+      return RejectIllegal(plan);
+    }
     const Limiting limiting = plan.limiting.value_or(Limiting());
     out_.short_by = limiting.short_by;
     Reject(fmt::format("short.{}", ToString(limiting.account)),

@@ -22,6 +22,7 @@ struct Trial {
   std::string reason_id;            // it does not: as in Rejection
   std::string example;
   std::optional<Bytes> short_by;
+  std::optional<Bytes> pinned;   // by the fullest rank, where only the nodes' memory is short
   std::optional<Error> refused;  // a request that no engine takes
   bool illegal = false;
   int64_t evaluated = 0;

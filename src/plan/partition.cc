@@ -138,25 +138,28 @@ std::optional<Finding> ComparePartitions(const Evaluator& evaluate, const Deploy
   const PartitionPlan best = BestPartition(evaluate, deployment, plan, &evaluated);
   const bool differs_from_own = own && own->kv && own->stages != plan.stages;
   const bool has_better = best.plan.stages != plan.stages;
-  if (!differs_from_own && !has_better) return std::nullopt;
+  const bool rescues = plan.verdict != Verdict::kFits && best.plan.verdict == Verdict::kFits;
+  const bool holds_more = plan.verdict == Verdict::kFits && has_better &&
+                          Compare(*best.plan.kv, *plan.kv) == Standing::kMore;
+  const bool own_fits = differs_from_own && own->verdict == Verdict::kFits;
+  // A tie with a split that nobody asked for, and splits none of which fits, help nobody.
+  if (!rescues && !holds_more && !(plan.verdict == Verdict::kFits ? differs_from_own : own_fits)) {
+    return std::nullopt;
+  }
 
   Finding finding{"pipeline.partition", Severity::kNote, "--pp-partition", Describe(plan), ""};
   if (differs_from_own) {
     finding.message += "; the engine's own split, " + Describe(*own) + Against(plan, *own);
   }
-  if (!has_better) {
-    if (best.settled) finding.message += "; moving a layer does not help";
+  if (!rescues && !holds_more) {
+    if (best.settled && !has_better) finding.message += "; moving a layer does not help";
     return finding;
   }
   if (!differs_from_own || best.plan.stages != own->stages) {
     finding.message += "; " + Describe(best.plan) + Against(plan, best.plan);
   }
-  const bool rescues = plan.verdict != Verdict::kFits && best.plan.verdict == Verdict::kFits;
-  const bool fits_both = plan.verdict == Verdict::kFits && best.plan.verdict == Verdict::kFits;
-  if (rescues || (fits_both && Compare(*best.plan.kv, *plan.kv) == Standing::kMore)) {
-    finding.severity = Severity::kWarning;
-    finding.fix = "--pp-partition " + FormatPartition(best.plan.stages);
-  }
+  finding.severity = Severity::kWarning;
+  finding.fix = "--pp-partition " + FormatPartition(best.plan.stages);
   return finding;
 }
 

@@ -22,8 +22,8 @@ struct PartitionPlan {
 };
 
 // Gives single layers of one stage to another as long as that is better: what fits before what does
-// not, then what the cache holds, then what the fullest rank has to spare. `plan` is of `deployment`;
-// `evaluated` counts the plans made, up to kMostPartitions.
+// not, then what the cache holds, then what the fullest rank has to spare. `plan` is of
+// `deployment`; `evaluated` counts the plans made, up to kMostPartitions.
 PartitionPlan BestPartition(const Evaluator& evaluate, Deployment deployment, Plan plan,
                             int64_t* evaluated);
 
@@ -35,8 +35,8 @@ Standing Compare(const KvPlan& a, const KvPlan& b);
 
 // What `plan`, a pipeline's, holds beside the engine's own split and beside the best one that
 // BestPartition finds, with ranges: pipeline.partition, a note; a warning where the best one is
-// better at every end. Nothing for one stage, an illegal layout, or where nothing differs. Where
-// the plan does not fit and the best partition does, the fix says so.
+// better at every end, or fits where the plan does not: the fix names it. Nothing for one stage, an
+// illegal layout, where the split is the engine's own and none is better, or where none fits.
 std::optional<Finding> ComparePartitions(const Evaluator& evaluate, const Deployment& deployment,
                                          const Plan& plan);
 

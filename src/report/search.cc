@@ -100,7 +100,7 @@ std::string CandidateTable(const SearchResult& result, size_t width) {
 
 // What limits it, what it costs, and how to plan it.
 std::string Details(const Candidate& c, size_t number, size_t width) {
-  std::string out = fmt::format("{}. {}\n", number, DescribeLayout(c.plan));
+  std::string out = Wrap(fmt::format("{}. {}", number, DescribeLayout(c.plan)), width, 0, 4);
   if (const RankPlan* const rank = TightestRank(c.plan)) {
     out +=
         Wrap(fmt::format("limited by rank {} on stage {}: {} of weights and {} for the cache in a "

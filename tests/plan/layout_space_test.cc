@@ -52,6 +52,19 @@ TEST(LayoutSpace, VllmEveryCombinationOnce) {
   }
 }
 
+// What vLLM calls expert parallelism is a size of its own for SGLang: that of the group.
+TEST(LayoutSpace, SglangExpertsOnEveryRank) {
+  Deployment base;
+  base.engine = "sglang";
+  base.sizes.expert_parallel = true;
+  const std::vector<Deployment> all = LayoutsOf(base, {}, Moe(5, 8), 1, 8);
+  ASSERT_FALSE(all.empty());
+  for (const Deployment& d : all) {
+    EXPECT_EQ(d.sglang.ep_size, d.sizes.tp);
+    EXPECT_FALSE(d.sizes.expert_parallel);
+  }
+}
+
 TEST(LayoutSpace, GivenSizesStay) {
   Deployment base;
   base.sizes.tp = 4;

@@ -130,6 +130,18 @@ TEST(LayoutTrial, WhatTheNodesCannotPinIsRejected) {
   EXPECT_THAT(trial.example, HasSubstr("are pinned on a node with 8.0 GiB of memory"));
 }
 
+// The cache holds two; the scheduler is told to run one.
+TEST(LayoutTrial, SequencesThatAreFewerThanRequired) {
+  SearchVariant variant = Published();
+  variant.base.require_concurrency = 2;
+  const Trial trial = Try(variant);
+  EXPECT_FALSE(trial.score);
+  EXPECT_EQ(trial.reason_id, "short.max_num_seqs");
+  EXPECT_THAT(trial.example, HasSubstr("lets 1 of 2 requests run at once"));
+  variant.base.settings.max_num_seqs = 2;
+  EXPECT_TRUE(Try(variant).score);
+}
+
 TEST(LayoutTrial, MovesLayersToWhereMoreFits) {
   SearchVariant variant = Published();
   variant.base.partition = std::vector<int64_t>{53, 40};

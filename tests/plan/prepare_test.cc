@@ -195,7 +195,7 @@ TEST_F(PrepareTest, DTypeChangesWhatIsCreated) {
   Deployment d = PublishedKimiK3();
   d.settings.dtype = "float32";
   EXPECT_EQ(Try(d), "");
-  EXPECT_EQ(p_->table.rows[0].device_dtype, DType::kF32);
+  EXPECT_EQ(p_->table->rows[0].device_dtype, DType::kF32);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ class StageTest : public ::testing::Test {
     EXPECT_TRUE(Prepare(env_, d, p_.get()).has_value());
     EXPECT_TRUE(p_->legal);
     const ShardingRules rules = vllm::RulesFor(p_->context, 0);
-    const DeviceWeights weights = ComputeDeviceWeights(*p_->context.arch, p_->table, rules);
+    const DeviceWeights weights = ComputeDeviceWeights(*p_->context.arch, *p_->table, rules);
     return EvaluateStage(*p_, ExampleFromConfig(model), weights, stage, rules.local_experts);
   }
   static Bytes Outside(const StageEvaluation& e, Account account) {
