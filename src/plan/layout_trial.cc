@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "plan/economies.h"
+#include "plan/issue_match.h"
 #include "plan/partition.h"
 #include "plan/search.h"
 #include "shardplan/base/units.h"
@@ -47,6 +48,12 @@ class Trier {
     out_.illegal = plan.verdict == Verdict::kIllegal;
     if (out_.illegal) {
       RejectIllegal(plan);
+      return std::move(out_);
+    }
+    // Before memory is saved for what does not start.
+    const auto issue = std::find_if(plan.findings.begin(), plan.findings.end(), IsIssueError);
+    if (issue != plan.findings.end()) {
+      Reject(issue->id, issue->message);
       return std::move(out_);
     }
     KeepExpertsPacked(&plan);
@@ -253,7 +260,7 @@ class Trier {
   }
 
   void RejectShort(const Plan& plan) {
-    // The cards hold it; the nodes' own memory does not.
+    // The cards hold it; the nodes' own memory does not, or a known issue is in the way.
     if (!plan.limiting && HasError(plan.findings)) return RejectIllegal(plan);
     const Limiting limiting = plan.limiting.value_or(Limiting());
     out_.short_by = limiting.short_by;

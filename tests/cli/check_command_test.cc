@@ -92,6 +92,18 @@ TEST(CheckCommandTest, TheDriverIsAskedFor) {
               Not(::testing::Contains(HasSubstr("cuda-13-driver"))));
 }
 
+// What memory says is told beside a known issue.
+TEST(CheckCommandTest, AKnownIssueHidesNoFigures) {
+  const std::string options =
+      "tiny-moe/config.json --gpu h200 --engine vllm@0.31.0 --driver 570.86.10";
+  const auto told = Told("vllm serve org/model", options + " --gpu-memory-in-use 100GiB");
+  EXPECT_THAT(told, ::testing::Contains("error issue.cuda-13-driver driver"));
+  EXPECT_THAT(told, ::testing::Contains(HasSubstr("error fit.")));
+  const auto fits = Told("vllm serve org/model --max-num-seqs 4", options);
+  EXPECT_THAT(fits, ::testing::Contains("error issue.cuda-13-driver driver"));
+  EXPECT_THAT(fits, ::testing::Contains("note default.kv_cache_dtype --kv-cache-dtype"));
+}
+
 TEST(CheckCommandTest, WhatIsNoCommand) {
   const Outcome none = RunProgram("check command");
   EXPECT_EQ(none.code, 2);
