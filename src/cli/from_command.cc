@@ -76,7 +76,11 @@ class Applier {
 
   Status Environment(const ServeCommand& command) {
     for (const auto& [name, word] : command.env) {
-      if (LooksSecret(name) || IsGivenVariable(name)) continue;
+      if (IsGivenVariable(name)) continue;
+      if (LooksSecret(name)) {
+        NoteSecret(name);
+        continue;
+      }
       const FlagEffect effect = table_.EffectOfVariable(name);
       const bool own = name.starts_with(table_.dialect().variables);
       const bool matters = effect == FlagEffect::kSetting || (own && effect == FlagEffect::kMemory);
@@ -245,12 +249,20 @@ class Applier {
     if (flag.expands && row.effect == FlagEffect::kMemory) {
       return Noted(NotKnown(row.name + " " + flag.ValueText()), kShellVariable);
     }
+    if (row.effect == FlagEffect::kSecret) NoteSecret(row.name);
     if (Status status = CheckValue(flag); !status) return Noted(std::move(status), kValue);
     if (fields) return Fields(flag);
     if (!flag.expands && row.effect != FlagEffect::kPlace && row.effect != FlagEffect::kSecret) {
       Carry(flag.Words());
     }
     return {};
+  }
+
+  void NoteSecret(const std::string& name) {
+    what_.deployment.findings.push_back(
+        {"command.secret", Severity::kNote, Printable(name),
+         "is left out of what is written here: its value looks secret",
+         "hand it to the engine where it starts"});
   }
 
   // What the engine's own parser would say of a value, where its numbers or choices are known.
