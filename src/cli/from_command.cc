@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/command.h"
+#include "engine/flag_values.h"
 #include "engine/rule_book.h"
 #include "launch/serve_command.h"
 #include "shardplan/base/file.h"
@@ -75,7 +76,11 @@ class Applier {
 
   Status Environment(const ServeCommand& command) {
     for (const auto& [name, word] : command.env) {
-      if (LooksSecret(name) || IsGivenVariable(name)) continue;
+      if (IsGivenVariable(name)) continue;
+      if (LooksSecret(name)) {
+        NoteSecret(name);
+        continue;
+      }
       const FlagEffect effect = table_.EffectOfVariable(name);
       const bool own = name.starts_with(table_.dialect().variables);
       const bool matters = effect == FlagEffect::kSetting || (own && effect == FlagEffect::kMemory);
@@ -237,17 +242,41 @@ class Applier {
       if (flag.expands) {
         return Noted(NotKnown(row.name + " " + flag.ValueText()), kShellVariable);
       }
+      if (Status status = CheckValue(flag); !status) return Noted(std::move(status), kValue);
       if (option->is_flag()) return Noted(ReadSwitch(*option, flag.on, row.name), kValue);
       return Noted(Read(*option, flag.values, row.name), kValue);
     }
     if (flag.expands && row.effect == FlagEffect::kMemory) {
       return Noted(NotKnown(row.name + " " + flag.ValueText()), kShellVariable);
     }
+    if (row.effect == FlagEffect::kSecret) NoteSecret(row.name);
+    if (Status status = CheckValue(flag); !status) return Noted(std::move(status), kValue);
     if (fields) return Fields(flag);
     if (!flag.expands && row.effect != FlagEffect::kPlace && row.effect != FlagEffect::kSecret) {
       Carry(flag.Words());
     }
     return {};
+  }
+
+  void NoteSecret(const std::string& name) {
+    what_.deployment.findings.push_back(
+        {"command.secret", Severity::kNote, Printable(name),
+         "is left out of what is written here: its value looks secret",
+         "hand it to the engine where it starts"});
+  }
+
+  // What the engine's own parser would say of a value, where its numbers or choices are known.
+  Status CheckValue(const ParsedFlag& flag) const {
+    // Of an empty text its option says more.
+    if (flag.expands || flag.values.size() != 1 || flag.values[0].empty() ||
+        flag.row->effect == FlagEffect::kSecret) {
+      return {};
+    }
+    Status status = CheckFlagValue(table_.dialect().engine, flag.row->name, flag.values[0]);
+    if (status) return {};
+    Error error = std::move(status).error();
+    error.subject = fmt::format("{} {}", kOption, error.subject);
+    return tl::unexpected(std::move(error));
   }
 
   // The fields of an object that the table does not tell of, as one text.
@@ -301,6 +330,14 @@ class Applier {
       return value;
     };
     SHARDPLAN_ASSIGN_OR_RETURN(const int64_t nnodes, count("--nnodes"));
+    if (const ParsedFlag* const rank = command.Find("--node-rank");
+        rank != nullptr && !rank->expands && nnodes > 0) {
+      const Result<int64_t> number = ParseCount(rank->values.at(0), 0);
+      if (number && *number >= nnodes) {
+        return Refuse("--node-rank " + rank->values.at(0),
+                      fmt::format("expected a number below --nnodes {}", nnodes), "");
+      }
+    }
     SHARDPLAN_ASSIGN_OR_RETURN(const int64_t local, count("--data-parallel-size-local"));
     if (IsGiven("nodes")) return {};
     Deployment& d = what_.deployment;

@@ -1,4 +1,5 @@
 // shardplan launch kubernetes: manifests for a LeaderWorkerSet or StatefulSets.
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -164,6 +165,20 @@ void AddResources(OptionSet* set, Options* out) {
                 });
   set->Flag("--host-network", "Use the node's network, as RoCE without a device plugin needs",
             [out] { out->host_network = true; });
+  set->Value("--api-key-secret", "NAME[/KEY]",
+             "Secret with the API's key (default KEY: api-key); without it the API asks for none",
+             [out](const std::string& text) -> Status {
+               const size_t slash = std::min(text.find('/'), text.size());
+               const std::string name = text.substr(0, slash);
+               const std::string key =
+                   slash < text.size() ? text.substr(slash + 1) : Options().api_key_entry;
+               if (!kubernetes::IsDnsSubdomain(name) || !kubernetes::IsSecretKey(key)) {
+                 return Refuse("a Secret and a key in it such as vllm/api-key");
+               }
+               out->api_key_secret = name;
+               out->api_key_entry = key;
+               return {};
+             });
   const auto size = [set](const char* name, const char* help, std::optional<Bytes>* to) {
     set->Value(name, "SIZE", help, [to](const std::string& text) -> Status {
       SHARDPLAN_ASSIGN_OR_RETURN(*to, ParseSize(text));

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -21,15 +22,18 @@ struct OtherFiles {
   Bytes bytes;
 };
 
-// Weights in other formats, and what download tools leave: not what a node needs.
+// Ends of the names of weights; a node's shards are listed one by one.
+constexpr std::array<std::string_view, 8> kWeights = {".gguf", ".onnx", ".h5",  ".msgpack",
+                                                      ".pt",   ".pth",  ".bin", ".safetensors"};
+// And of what download tools leave.
+constexpr std::array<std::string_view, 4> kParts = {".part", ".incomplete", ".aria2",
+                                                    ".crdownload"};
+
+// Not what a node needs beside its shards.
 bool IsUnwanted(std::string_view name) {
-  if (name.starts_with('.')) return true;
-  for (const std::string_view suffix :
-       {".safetensors", ".bin", ".pt", ".pth", ".gguf", ".onnx", ".h5", ".msgpack", ".part",
-        ".incomplete", ".aria2", ".crdownload"}) {
-    if (name.ends_with(suffix)) return true;
-  }
-  return false;
+  const auto ends = [&](std::string_view suffix) { return name.ends_with(suffix); };
+  return name.starts_with('.') || std::any_of(kWeights.begin(), kWeights.end(), ends) ||
+         std::any_of(kParts.begin(), kParts.end(), ends);
 }
 
 // Configs, tokenizer, code, licence: every plain file beside the weights.
@@ -61,6 +65,17 @@ Result<std::string> Lines(const std::vector<std::string>& names) {
   return out;
 }
 
+// A pattern crosses slashes: "*.pth" holds for original/ as well. Newer versions of the tool take
+// one pattern an option; older ones, which took a list, keep the last option alone, so the shards'
+// comes last. Source: huggingface_hub/cli/download.py (002a326f).
+std::string Excludes() {
+  std::string out;
+  for (const std::string_view suffix : kWeights) {
+    out += fmt::format(" --exclude '*{}'", suffix);
+  }
+  return out;
+}
+
 // Names, not patterns: they are taken literally, and --include means one pattern in newer versions
 // of the tool and a list of them in older ones.
 std::string DownloadScript(const HubSource& hub, const std::string& directory,
@@ -76,9 +91,8 @@ std::string DownloadScript(const HubSource& hub, const std::string& directory,
   } else {
     out += "default=" + ShellQuote(directory) + "\ndir=${1:-$default}\n\n";
   }
-  out += "# Configs, tokenizer and code.\n";
-  out += fmt::format("hf download {} --exclude '*.safetensors' -- {}\n\n", common,
-                     ShellQuote(hub.repo));
+  out += "# Configs, tokenizer and code: everything but weights, in whatever format.\n";
+  out += fmt::format("hf download {}{} -- {}\n\n", common, Excludes(), ShellQuote(hub.repo));
   out += "# The node's shards.\n";
   out += fmt::format("hf download {} -- {}", common, ShellQuote(hub.repo));
   for (const std::string& shard : shards) out += " \\\n  " + ShellQuote(shard);

@@ -75,6 +75,38 @@ std::optional<NamedImage> ImageOf(const std::string& word) {
   return std::nullopt;
 }
 
+// What `docker run --entrypoint PROGRAM` runs in place of the image's own program.
+std::optional<std::string> EntrypointOf(const Words& words) {
+  constexpr std::string_view kFlag = "--entrypoint";
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string& text = words[i].text;
+    if (text == kFlag && i + 1 < words.size()) return BaseName(words[i + 1].text);
+    if (text.starts_with(std::string(kFlag) + "=")) return BaseName(text.substr(kFlag.size() + 1));
+  }
+  return std::nullopt;
+}
+
+// Whether the word before this one is an option that may want it for its value.
+bool IsBehindOption(const Words& words, size_t i) {
+  const std::string& before = words[i - 1].text;
+  return before.starts_with('-') && before.find('=') == std::string::npos;
+}
+
+// `--entrypoint vllm IMAGE serve MODEL …`: the image stands between the two words.
+std::optional<size_t> FindBehindImage(const Words& words, const std::string& program,
+                                      ServeCommand* out) {
+  for (size_t i = 1; i < words.size(); ++i) {
+    for (const Starter& starter : kStarters) {
+      if (program != starter.first || words[i].text != starter.second) continue;
+      if (IsBehindOption(words, i)) continue;
+      out->engine = starter.engine;
+      out->model_first = starter.model_first;
+      return i + 1;
+    }
+  }
+  return std::nullopt;
+}
+
 // Where MODEL and flags begin, and of which engine; nothing where these words start no server.
 std::optional<size_t> FindServe(const Words& words, ServeCommand* out) {
   for (size_t i = 0; i + 1 < words.size(); ++i) {
@@ -85,6 +117,7 @@ std::optional<size_t> FindServe(const Words& words, ServeCommand* out) {
       return i + 2;
     }
   }
+  if (const auto program = EntrypointOf(words)) return FindBehindImage(words, *program, out);
   for (size_t i = 0; i < words.size(); ++i) {
     const std::optional<NamedImage> image = ImageOf(words[i].text);
     if (!image || !image->image->serves) continue;
@@ -105,14 +138,22 @@ void FindImage(const Words& words, size_t end, ServeCommand* out) {
   }
 }
 
-// "bash -c 'script'": where the script is.
+// "bash -c 'script'", or "--entrypoint bash IMAGE -c 'script'": where the script is.
 std::optional<size_t> InnerScript(const Words& words) {
+  const auto is_shell = [](const std::string& name) { return name == "bash" || name == "sh"; };
+  const auto runs = [&](size_t i) {
+    const std::string& flags = words[i].text;
+    return flags.size() > 1 && flags[0] == '-' && flags[1] != '-' && flags.ends_with('c') &&
+           !words[i + 1].expands;
+  };
   for (size_t i = 0; i + 2 < words.size(); ++i) {
-    const std::string shell = BaseName(words[i].text);
-    if (shell != "bash" && shell != "sh") continue;
-    const std::string& flags = words[i + 1].text;
-    const bool runs = flags.size() > 1 && flags[0] == '-' && flags.ends_with('c');
-    if (runs && !words[i + 2].expands) return i + 2;
+    if (is_shell(BaseName(words[i].text)) && runs(i + 1)) return i + 2;
+  }
+  if (const auto program = EntrypointOf(words); program && is_shell(*program)) {
+    // The last: docker has a -c of its own.
+    for (size_t i = words.size() - 1; i-- > 1;) {
+      if (runs(i) && !IsBehindOption(words, i)) return i + 1;
+    }
   }
   return std::nullopt;
 }
@@ -153,11 +194,18 @@ bool OnlySets(const Words& words) {
   });
 }
 
-// Words that do nothing for the one that serves: a shell's options and its directory.
+// Words that do nothing for the one that serves: a shell's options and its directory, and the
+// cluster that Ray starts for it.
 bool IsHarmless(const Words& words) {
   static constexpr std::array<std::string_view, 6> kNames = {"set",    "cd",    "ulimit",
                                                              "source", "conda", "."};
-  return std::find(kNames.begin(), kNames.end(), words.front().text) != kNames.end();
+  if (std::find(kNames.begin(), kNames.end(), words.front().text) != kNames.end()) return true;
+  const auto program = std::find_if(words.begin(), words.end(),
+                                    [](const ShellWord& word) { return !Assignment(word); });
+  if (program == words.end() || BaseName(program->text) != "ray") return false;
+  const auto verb = program + 1;
+  return verb != words.end() &&
+         (verb->text == "start" || verb->text == "stop" || verb->text == "status");
 }
 
 Status Find(std::string_view text, int depth, ServeCommand* out, bool* found) {

@@ -26,8 +26,9 @@ struct ServeCommand {
 // vllm.entrypoints.openai.api_server …`, the arguments of a vllm-openai image, `python -m
 // sglang.launch_server …`, `sglang serve …`. What comes before it may be assignments, export, env,
 // `docker run … IMAGE` with its -e NAME=VALUE, and other programs that start it (nohup, numactl …),
-// also as `bash -c '…'`. Fails with kUsage as SplitShell does, and where there is no such command
-// or another one beside it.
+// also as `bash -c '…'`; `docker run --entrypoint vllm IMAGE serve …` is read as docker does. `ray
+// start` beside it is no program of its own. Fails with kUsage as SplitShell does, and where there
+// is no such command or another one beside it.
 Result<ServeCommand> FindServeCommand(std::string_view text);
 
 }  // namespace shardplan

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "plan/cluster_use.h"
+#include "plan/issue_match.h"
 #include "plan/partition.h"
 #include "plan/planner.h"
 #include "plan/search.h"
@@ -24,14 +25,18 @@ std::string_view ToString(Verdict verdict) {
   return "illegal";
 }
 
-Result<Plan> EvaluatePlan(const Model& model, const Catalog& catalog, const ConfigStore& store,
-                          const Deployment& deployment) {
+namespace {
+
+// By memory alone, with the ways out of what is short.
+Result<Plan> PlanMemory(const Model& model, const Catalog& catalog, const ConfigStore& store,
+                        const Deployment& deployment) {
   SHARDPLAN_ASSIGN_OR_RETURN(const std::unique_ptr<Planner> planner,
                              MakePlanner(model, catalog, store, deployment));
   SHARDPLAN_ASSIGN_OR_RETURN(Plan plan, planner->Assemble(deployment, /*brief=*/false));
   const Evaluator evaluate = [&](const Deployment& other) -> std::optional<Plan> {
     Result<Plan> made = planner->Assemble(other, /*brief=*/true);
     if (!made) return std::nullopt;
+    ApplyIssues(&*made, plan.findings);
     return std::move(*made);
   };
   std::string partition;  // with which it fits
@@ -50,6 +55,15 @@ Result<Plan> EvaluatePlan(const Model& model, const Catalog& catalog, const Conf
   if (error == plan.findings.end()) return plan;
   error->fix = planner->DescribeFix(deployment, plan);
   if (!partition.empty()) error->fix = partition + " (on the same cards); or " + error->fix;
+  return plan;
+}
+
+}  // namespace
+
+Result<Plan> EvaluatePlan(const Model& model, const Catalog& catalog, const ConfigStore& store,
+                          const Deployment& deployment) {
+  SHARDPLAN_ASSIGN_OR_RETURN(Plan plan, PlanMemory(model, catalog, store, deployment));
+  ApplyIssues(&plan);
   return plan;
 }
 
@@ -76,7 +90,9 @@ Result<Plan> FigureEvaluator::Evaluate(const Deployment& deployment) {
     SHARDPLAN_ASSIGN_OR_RETURN(planner_, MakePlanner(model_, catalog_, store_, deployment));
     last_ = deployment;
   }
-  return planner_->Assemble(deployment, /*brief=*/true);
+  SHARDPLAN_ASSIGN_OR_RETURN(Plan plan, planner_->Assemble(deployment, /*brief=*/true));
+  ApplyIssues(&plan);
+  return plan;
 }
 
 }  // namespace shardplan

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plan/assemble.h"
+#include "plan/issue_match.h"
 #include "plan/notes.h"
 #include "plan/request.h"
 #include "plan/search.h"
@@ -17,6 +18,7 @@ Evaluator EvaluatorOf(const Environment& env) {
   return [&env](const Deployment& deployment) -> std::optional<Plan> {
     Result<Plan> plan = Assemble(env, deployment, /*brief=*/true);
     if (!plan) return std::nullopt;
+    ApplyIssues(&*plan);
     return std::move(*plan);
   };
 }

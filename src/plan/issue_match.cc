@@ -30,6 +30,11 @@ IssueMatch MatchCondition(const IssueCondition& condition, const IssueFacts& fac
   return holds ? IssueMatch::kYes : IssueMatch::kNo;
 }
 
+bool HasId(const std::vector<Finding>& findings, const std::string& id) {
+  return std::any_of(findings.begin(), findings.end(),
+                     [&](const Finding& finding) { return finding.id == id; });
+}
+
 // After the last version that it was seen in.
 bool IsLater(const KnownIssue& issue, std::string_view version) {
   return !issue.seen.empty() && IsOlder(issue.seen, version);
@@ -94,6 +99,24 @@ void TellIssues(const std::vector<KnownIssue>& issues, const IssueFacts& facts,
     if (MatchIssue(issue, facts) != IssueMatch::kYes) continue;
     findings->push_back(FindingOf(issue, version));
   }
+}
+
+bool IsIssueError(const Finding& finding) {
+  return finding.severity == Severity::kError && finding.id.starts_with("issue.");
+}
+
+std::vector<KnownIssue> IssuesBeside(std::vector<KnownIssue> issues,
+                                     const std::vector<Finding>& told) {
+  std::erase_if(issues, [&](const KnownIssue& issue) { return HasId(told, "issue." + issue.id); });
+  return issues;
+}
+
+void ApplyIssues(Plan* plan, const std::vector<Finding>& known) {
+  if (plan->verdict == Verdict::kIllegal) return;
+  const bool stops = std::any_of(
+      plan->findings.begin(), plan->findings.end(),
+      [&](const Finding& finding) { return IsIssueError(finding) && !HasId(known, finding.id); });
+  if (stops) plan->verdict = plan->verdict_low = plan->verdict_high = Verdict::kDoesNotFit;
 }
 
 }  // namespace shardplan

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "shardplan/plan/known_issues.h"
+#include "shardplan/plan/plan.h"
 
 namespace shardplan {
 
@@ -48,6 +49,19 @@ Finding FindingOf(const KnownIssue& issue, std::string_view version);
 // Appends a finding of every issue that matches.
 void TellIssues(const std::vector<KnownIssue>& issues, const IssueFacts& facts,
                 std::string_view version, std::vector<Finding>* findings);
+
+// Whether a finding is a known issue of severity error.
+bool IsIssueError(const Finding& finding);
+
+// Without the issues that `told` has: what is left is what a change may run into.
+std::vector<KnownIssue> IssuesBeside(std::vector<KnownIssue> issues,
+                                     const std::vector<Finding>& told);
+
+// What memory says is not the whole verdict: with a known issue of severity error the engine does
+// not start, or does not do what was planned, however much room there is. The figures stay; a plan
+// that fits becomes one that does not, without anything that is short (`limiting`). Issues that
+// `known` has as well change nothing: of two plans with the same issue, memory decides.
+void ApplyIssues(Plan* plan, const std::vector<Finding>& known = {});
 
 }  // namespace shardplan
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "plan/economies.h"
+#include "plan/issue_match.h"
 #include "plan/partition.h"
 #include "plan/search.h"
 #include "shardplan/base/units.h"
@@ -47,6 +48,12 @@ class Trier {
     out_.illegal = plan.verdict == Verdict::kIllegal;
     if (out_.illegal) {
       RejectIllegal(plan);
+      return std::move(out_);
+    }
+    // Before memory is saved for what does not start.
+    const auto issue = std::find_if(plan.findings.begin(), plan.findings.end(), IsIssueError);
+    if (issue != plan.findings.end()) {
+      Reject(issue->id, issue->message);
       return std::move(out_);
     }
     KeepExpertsPacked(&plan);
@@ -265,9 +272,13 @@ class Trier {
   }
 
   void RejectShort(const Plan& plan) {
-    // The cards hold it; the nodes' own memory does not.
+    // The cards hold it; the nodes' own memory does not, or a known issue is in the way.
     if (!plan.limiting && HasError(plan.findings)) {
-      out_.pinned = ScoreOf(plan, out_.deployment).offload;
+      const bool host =
+          std::any_of(plan.findings.begin(), plan.findings.end(), [](const Finding& f) {
+            return f.severity == Severity::kError && f.id.starts_with("host.");
+          });
+      if (host) out_.pinned = ScoreOf(plan, out_.deployment).offload;
       return RejectIllegal(plan);
     }
     const Limiting limiting = plan.limiting.value_or(Limiting());

@@ -5,6 +5,7 @@
 #include "plan/assemble.h"
 #include "plan/explain.h"
 #include "plan/fixes.h"
+#include "plan/issue_match.h"
 #include "plan/sglang/planner.h"
 #include "shardplan/base/file.h"
 
@@ -19,7 +20,13 @@ class VllmPlanner : public Planner {
     return shardplan::Assemble(environment_, deployment, brief);
   }
   std::string DescribeFix(const Deployment& deployment, const Plan& plan) const override {
-    return shardplan::DescribeFix(environment_, deployment, plan);
+    // What the plan runs into already is no reason against a way out of what is short.
+    Environment changed = environment_;
+    if (changed.issues) {
+      changed.issues = std::make_shared<const std::vector<KnownIssue>>(
+          IssuesBeside(*environment_.issues, plan.findings));
+    }
+    return shardplan::DescribeFix(changed, deployment, plan);
   }
   Result<std::vector<WeightItem>> ExplainWeights(const Deployment& deployment,
                                                  int64_t rank) const override {

@@ -257,11 +257,12 @@ Status Prepare(const Environment& env, const Deployment& deployment, Prepared* o
   for (Finding& finding : vllm::CheckDraft(c)) out->findings.push_back(std::move(finding));
   for (Finding& finding : vllm::CheckLora(c)) out->findings.push_back(std::move(finding));
   for (Finding& finding : vllm::NoteKvTransfer(c)) out->findings.push_back(std::move(finding));
+  out->legal = out->legal && !HasError(out->findings);
+  // Told beside the figures: a layout with a known issue is a layout.
   if (env.issues && !env.issues->empty()) {
     const std::string& version = VersionOf(env, deployment);
     TellIssues(*env.issues, FactsOf(*out, version), version, &out->findings);
   }
-  out->legal = out->legal && !HasError(out->findings);
   if (out->legal) {
     c.stages = deployment.partition ? PartitionFrom(*deployment.partition)
                                     : DefaultPartition(c.arch->layers(), c.sizes.pp);

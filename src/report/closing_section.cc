@@ -57,8 +57,15 @@ std::string Fits(const Plan& plan) {
   return text;
 }
 
+// Where nothing is short but a known issue is in the way: its finding comes first.
+bool StopsAtIssue(const Plan& plan) {
+  return !plan.limiting && !plan.findings.empty() &&
+         plan.findings.front().severity == Severity::kError &&
+         plan.findings.front().id.starts_with("issue.");
+}
+
 std::string DoesNotFit(const Plan& plan) {
-  std::string text = "does not fit: ";
+  std::string text = StopsAtIssue(plan) ? "does not start as planned: " : "does not fit: ";
   if (plan.limiting) {
     text += fmt::format("{} on rank {} is short by {}", ToString(plan.limiting->account),
                         plan.limiting->rank, FormatGiB(plan.limiting->short_by));

@@ -68,8 +68,8 @@ TEST(CheckCommandTest, WithAModelAndACardThePlanSpeaks) {
   EXPECT_THAT(fits, ::testing::Contains("note default.kv_cache_dtype --kv-cache-dtype"));
   EXPECT_THAT(fits, Not(::testing::Contains(HasSubstr("check.not_looked_at"))));
   // Values that no start accepts.
-  EXPECT_THAT(Told("vllm serve org/model --kv-cache-dtype int3", options),
-              ::testing::Contains("error command.refused --kv-cache-dtype int3"));
+  EXPECT_THAT(Told("vllm serve org/model --block-size 7", options),
+              ::testing::Contains("error command.refused --block-size 7"));
 }
 
 TEST(CheckCommandTest, TheModelOfTheCommandWillDo) {
@@ -90,6 +90,37 @@ TEST(CheckCommandTest, TheDriverIsAskedFor) {
   EXPECT_THAT(Told("docker run --ipc=host vllm/vllm-openai:v0.31.0-cu129 --model org/model",
                    "--gpu h200 --driver 570.86.10"),
               Not(::testing::Contains(HasSubstr("cuda-13-driver"))));
+}
+
+// What memory says is told beside a known issue.
+TEST(CheckCommandTest, AKnownIssueHidesNoFigures) {
+  const std::string options =
+      "tiny-moe/config.json --gpu h200 --engine vllm@0.31.0 --driver 570.86.10";
+  const auto told = Told("vllm serve org/model", options + " --gpu-memory-in-use 100GiB");
+  EXPECT_THAT(told, ::testing::Contains("error issue.cuda-13-driver driver"));
+  EXPECT_THAT(told, ::testing::Contains(HasSubstr("error fit.")));
+  const auto fits = Told("vllm serve org/model --max-num-seqs 4", options);
+  EXPECT_THAT(fits, ::testing::Contains("error issue.cuda-13-driver driver"));
+  EXPECT_THAT(fits, ::testing::Contains("note default.kv_cache_dtype --kv-cache-dtype"));
+}
+
+TEST(CheckCommandTest, ValuesThatTheParserRefuses) {
+  const std::string command =
+      "vllm serve m -tp 4 --gpu-memory-utilization 1.5 --dtype float8 --kv-cache-dtype fp7 "
+      "--load-format nope --attention-backend FOO --moe-backend foo --port 70000 --seed abc "
+      "--scheduling-policy nope --nnodes 1 --node-rank 3";
+  const auto told = Told(command);
+  EXPECT_THAT(
+      told,
+      ::testing::IsSupersetOf(
+          {"error command.value --gpu-memory-utilization 1.5", "error command.value --dtype float8",
+           "error command.value --kv-cache-dtype fp7", "error command.value --load-format nope",
+           "error command.value --attention-backend FOO", "error command.value --moe-backend foo",
+           "error command.value --port 70000", "error command.value --seed abc",
+           "error command.value --scheduling-policy nope", "error command.value --node-rank 3"}));
+  EXPECT_EQ(Check(command).code, 1);
+  // The line wins: its value counts, and the command's is not looked at.
+  EXPECT_EQ(Check("vllm serve m --dtype float8", "--dtype bfloat16").code, 0);
 }
 
 TEST(CheckCommandTest, WhatIsNoCommand) {

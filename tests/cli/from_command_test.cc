@@ -159,6 +159,11 @@ TEST(FromCommandTest, WhatMeansNothingIsCarried) {
                   "--tool-call-parser", "kimi_k3", "--no-enable-log-deltas", "--kernel-config",
                   R"({"enable_flashinfer_autotune":true,"names":["all"]})"));
   EXPECT_EQ(s.served_model, "x");
+  std::string secrets;
+  for (const Finding& finding : applied.what.deployment.findings) {
+    if (finding.id == "command.secret") secrets += finding.subject + " ";
+  }
+  EXPECT_EQ(secrets, "HF_TOKEN --api-key ");
   std::string flags;
   for (const GivenFlag& flag : s.command_flags) {
     flags += flag.name + (flag.modelled ? "* " : " ");

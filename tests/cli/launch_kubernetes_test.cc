@@ -70,6 +70,9 @@ TEST(LaunchKubernetesTest, RefusesValuesThatKubernetesWould) {
       {"--shm-size 0GiB", "--shm-size 0GiB: expected a size above zero"},
       {"--read-rate fast", "--read-rate fast: "},
       {"--startup-seconds 5", "--startup-seconds 5: "},
+      {"--api-key-secret A", "--api-key-secret A: expected a Secret and a key in it"},
+      {"--api-key-secret a/", "--api-key-secret a/: expected a Secret and a key in it"},
+      {"--memory 1KiB", "--memory: expected at least 1.0 GiB, what the plan pins"},
       {"--master-addr 10.0.0.1", "--master-addr: expected none"}};
   for (const auto& [option, message] : cases) {
     const Outcome outcome = RunProgram(kTiny + std::string(option));
@@ -77,6 +80,22 @@ TEST(LaunchKubernetesTest, RefusesValuesThatKubernetesWould) {
     EXPECT_NE(outcome.err.find(message), std::string::npos) << option << ": " << outcome.err;
     EXPECT_EQ(outcome.out, "") << option;
   }
+}
+
+// A key that was pasted is named in the sheet, and comes from a Secret.
+TEST(LaunchKubernetesTest, TheKeyOfAPastedCommand) {
+  const std::string start =
+      "launch kubernetes tiny-dense/config.json --gpu h20-96 --model-path /models/tiny ";
+  const Outcome vllm = RunProgram(start + "--from-command 'vllm serve m --api-key K'");
+  EXPECT_EQ(vllm.code, 0) << vllm.err;
+  EXPECT_NE(vllm.out.find("Give --api-key-secret NAME[/KEY]"), std::string::npos);
+  EXPECT_EQ(vllm.out.find("secretKeyRef"), std::string::npos);
+  const Outcome sglang = RunProgram(
+      start +
+      "--from-command 'sglang serve --model-path m --api-key K' --api-key-secret serving/k3");
+  EXPECT_EQ(sglang.code, 0) << sglang.err;
+  EXPECT_NE(sglang.out.find("name: SGLANG_API_KEY"), std::string::npos) << sglang.out;
+  EXPECT_NE(sglang.out.find("--api-key \"${SGLANG_API_KEY-}\""), std::string::npos);
 }
 
 TEST(LaunchKubernetesTest, ThePrintedFilesAreTheWrittenOnes) {

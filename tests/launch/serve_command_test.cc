@@ -78,6 +78,28 @@ TEST(ServeCommandTest, TheEngineAndItsImage) {
   EXPECT_EQ(Program("docker run lmsysorg/sglang:dev sglang serve m"), "sglang sglang dev");
 }
 
+// As docker reads it: the image's own program does not run.
+TEST(ServeCommandTest, AnEntrypointReplacesTheImagesProgram) {
+  const std::string run = "docker run --gpus all --name serve -e A=1 --entrypoint ";
+  EXPECT_EQ(Found(run + "vllm vllm/vllm-openai:v0.31.0 serve m -tp 8"), "A=1; m -tp 8 ");
+  EXPECT_EQ(Program(run + "vllm vllm/vllm-openai:v0.31.0 serve m"), "vllm vllm-openai v0.31.0");
+  EXPECT_EQ(Found("docker run --entrypoint=/usr/bin/vllm here.io/own:1 serve m"), "m ");
+  EXPECT_EQ(Found(run + "sglang lmsysorg/sglang:v0.5.17 serve m --tp 8"), "A=1; m --tp 8 ");
+  EXPECT_EQ(Found(run + "python3 lmsysorg/sglang:v0.5.17 -m sglang.launch_server --model-path m"),
+            "A=1; --model-path m ");
+  EXPECT_EQ(Found(run + "bash vllm/vllm-openai:v0.31.0 -c 'B=2 vllm serve m'"), "A=1; B=2; m ");
+  EXPECT_EQ(Found(run + "nvidia-smi vllm/vllm-openai:v0.31.0 -L").substr(0, 6), "error:");
+}
+
+// What head.sh --dry-run prints.
+TEST(ServeCommandTest, RaysClusterIsNoProgramOfItsOwn) {
+  EXPECT_EQ(Found("NCCL_IB_HCA=mlx5_0 ray start --head --port=6379 --num-gpus=8\n"
+                  "A=1 vllm serve m -tp 8 --distributed-executor-backend ray\n"),
+            "A=1; m -tp 8 --distributed-executor-backend ray ");
+  EXPECT_EQ(Found("ray job submit; vllm serve m").substr(0, 6), "error:");
+  EXPECT_EQ(Found("ray start --head").substr(0, 6), "error:");
+}
+
 TEST(ServeCommandTest, WhatIsNoCommandIsRefused) {
   const std::string none =
       "error: command: expected `vllm serve MODEL …` or `python3 -m sglang.launch_server …`, found "

@@ -70,7 +70,57 @@ TEST(IssueMatchTest, VersionsBeginAndEnd) {
   EXPECT_EQ(IssuesOf({warning}, "vllm", "0.23.0", IssueFacts()).size(), 0U);
 }
 
-// The plan tells them, and an error makes a layout one that does not start.
+// Nothing is short where memory fits; what is short stays told where it does not.
+TEST(IssueMatchTest, MemoryIsToldBesideThem) {
+  Deployment d = PublishedKimiK3();
+  d.driver = "570.86.10";
+  d.engine_version = "0.31.0";
+  d.cuda.clear();
+  Deployment fine = d;
+  fine.driver = "580.95.05";
+  const Plan fits = Evaluate(ExampleFromConfig("kimi-k3"), fine);
+  const Plan stopped = Evaluate(ExampleFromConfig("kimi-k3"), d);
+  ASSERT_NE(testing_support::FindFinding(stopped, "issue.cuda-13-driver"), nullptr);
+  EXPECT_EQ(fits.verdict, Verdict::kFits);
+  EXPECT_EQ(stopped.verdict, Verdict::kDoesNotFit);
+  EXPECT_FALSE(stopped.limiting.has_value());
+  ASSERT_EQ(stopped.ranks.size(), fits.ranks.size());
+  EXPECT_EQ(stopped.ranks[0].headroom, fits.ranks[0].headroom);
+  // Short of memory as well: both are told, and the way out is looked for by memory.
+  d.settings.cpu_offload_gb = 0;
+  d.settings.cpu_offload_params.clear();
+  const Plan both = Evaluate(ExampleFromConfig("kimi-k3"), d);
+  EXPECT_NE(testing_support::FindFinding(both, "issue.cuda-13-driver"), nullptr);
+  EXPECT_TRUE(both.limiting.has_value());
+  const Finding* const memory = testing_support::FindFinding(both, "fit.no_kv_memory");
+  ASSERT_NE(memory, nullptr);
+  EXPECT_THAT(memory->fix, HasSubstr("--cpu-offload-gb"));
+}
+
+TEST(IssueMatchTest, TheVerdictOfAPlanWithOne) {
+  Plan plan;
+  plan.verdict = plan.verdict_low = plan.verdict_high = Verdict::kFits;
+  plan.findings = {{"issue.one", Severity::kWarning, "", "", ""},
+                   {"fit.other", Severity::kError, "", "", ""}};
+  ApplyIssues(&plan);
+  EXPECT_EQ(plan.verdict, Verdict::kFits);
+  plan.findings.push_back({"issue.two", Severity::kError, "", "", ""});
+  EXPECT_TRUE(IsIssueError(plan.findings.back()));
+  ApplyIssues(&plan, plan.findings);
+  EXPECT_EQ(plan.verdict, Verdict::kFits);
+  ApplyIssues(&plan);
+  EXPECT_EQ(plan.verdict, Verdict::kDoesNotFit);
+  EXPECT_EQ(plan.verdict_high, Verdict::kDoesNotFit);
+  plan.verdict = Verdict::kIllegal;
+  ApplyIssues(&plan);
+  EXPECT_EQ(plan.verdict, Verdict::kIllegal);
+  KnownIssue two;
+  two.id = "two";
+  EXPECT_TRUE(IssuesBeside({two}, plan.findings).empty());
+  EXPECT_EQ(IssuesBeside({two}, {}).size(), 1U);
+}
+
+// The plan tells them, and an error makes a deployment one that does not start.
 TEST(IssueMatchTest, PlansTellThem) {
   Deployment d = PublishedKimiK3();
   d.engine_version = "0.28.0";
@@ -79,7 +129,12 @@ TEST(IssueMatchTest, PlansTellThem) {
   const Finding* const issue = testing_support::FindFinding(refused, "issue.kimi-k3-fp8-kv-hopper");
   ASSERT_NE(issue, nullptr);
   EXPECT_EQ(issue->fix, "--kv-cache-dtype auto, which is bfloat16");
-  EXPECT_EQ(refused.verdict, Verdict::kIllegal);
+  // Its figures are there all the same.
+  EXPECT_EQ(refused.verdict, Verdict::kDoesNotFit);
+  EXPECT_EQ(refused.verdict_low, Verdict::kDoesNotFit);
+  EXPECT_FALSE(refused.ranks.empty());
+  EXPECT_TRUE(refused.kv.has_value());
+  EXPECT_FALSE(refused.launch.empty());
   d.settings.kv_cache_dtype.reset();
   EXPECT_EQ(testing_support::FindFinding(Evaluate(ExampleFromConfig("kimi-k3"), d),
                                          "issue.kimi-k3-fp8-kv-hopper"),

@@ -67,6 +67,16 @@ TEST(VerdictSectionTest, DoesNotFit) {
             "does not fit: rank 1 (stage 0): vLLM would say: no room\n");
 }
 
+// Nothing is short: a known issue is in the way.
+TEST(VerdictSectionTest, KnownIssue) {
+  Plan plan = testing_support::ExamplePlan();
+  plan.verdict = plan.verdict_low = plan.verdict_high = Verdict::kDoesNotFit;
+  plan.limiting.reset();
+  plan.findings = {{"issue.one", Severity::kError, "driver", "is too old", "a newer driver"}};
+  EXPECT_EQ(VerdictSection(plan, 100, false),
+            "does not start as planned: driver: is too old; a newer driver\n");
+}
+
 TEST(VerdictSectionTest, Illegal) {
   EXPECT_EQ(
       VerdictSection(IllegalPlan(), 100, false),

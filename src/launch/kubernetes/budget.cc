@@ -36,6 +36,7 @@ HostBudget MakeHostBudget(const LaunchInput& input, const Options& options, int6
   if (plan.static_memory && plan.static_memory->host_cache) {
     add("second cache in host memory", plan.static_memory->host_cache->per_node, false);
   }
+  for (BudgetTerm& term : budget.terms) term.pinned = true;
   add("/dev/shm when it is full", ShmSize(options), !options.shm_size.has_value());
   add(fmt::format("worker processes, {} × {}", gpus, FormatGiB(Bytes(kHostBytesPerRank), 0)),
       Bytes(kHostBytesPerRank) * gpus, true);
@@ -48,7 +49,7 @@ HostBudget MakeHostBudget(const LaunchInput& input, const Options& options, int6
   for (const BudgetTerm& term : budget.terms) sum += term.bytes;
   add("margin, a tenth", Bytes(sum.count() / 10), true);
   sum += Bytes(sum.count() / 10);
-  budget.total = Bytes(RoundUp(sum.count(), kGiB));
+  budget.total = budget.needed = Bytes(RoundUp(sum.count(), kGiB));
   if (options.memory) {
     budget.total = *options.memory;
     budget.given = true;

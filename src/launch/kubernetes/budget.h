@@ -16,6 +16,7 @@ struct BudgetTerm {
   std::string what;
   Bytes bytes;
   bool assumed = false;  // not derived from the plan
+  bool pinned = false;   // the kernel takes none of it back
 };
 
 // Host memory of one container, on the node that needs most. A container's limit counts pinned
@@ -23,7 +24,8 @@ struct BudgetTerm {
 // kernel takes back when it must.
 struct HostBudget {
   std::vector<BudgetTerm> terms;
-  Bytes total;  // of all, in whole GiB; or what was given
+  Bytes needed;  // of all, in whole GiB
+  Bytes total;   // the same, or what was given
   bool given = false;
 };
 

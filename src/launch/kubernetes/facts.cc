@@ -13,6 +13,7 @@
 #include "launch/container.h"
 #include "launch/kubernetes/names.h"
 #include "shardplan/base/file.h"
+#include "shardplan/base/units.h"
 
 namespace shardplan::kubernetes {
 namespace {
@@ -213,7 +214,8 @@ Status SetRanks(const Plan& plan, Facts* facts) {
 }
 
 // The site's variables, then the plan's; a name that is given twice counts once, the site's first.
-// Those that the pod sets from its own address are not taken from a command.
+// Those that the pod sets from its own address are not taken from a command, nor those that choose
+// cards: a pod has its own, numbered from 0, which the device plugin gives it.
 void SetEnvironment(const LaunchSite& site, Facts* facts) {
   std::set<std::string> seen = {"POD_IP",       "POD_NAME",       "POD_NAMESPACE",
                                 "VLLM_HOST_IP", "SGLANG_HOST_IP", "NODE_INDEX"};
@@ -225,8 +227,15 @@ void SetEnvironment(const LaunchSite& site, Facts* facts) {
   add("NCCL_IB_HCA", site.ib_hca);
   if (site.gid_index) add("NCCL_IB_GID_INDEX", std::to_string(*site.gid_index));
   if (facts->nodes > 1 && site.fabric == Fabric::kSocket) add("NCCL_IB_DISABLE", "1");
+  static const std::set<std::string> cards = {"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES",
+                                              "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"};
+  const std::string key = facts->options->api_key_secret.empty() ? "" : facts->api_key_variable();
   for (const auto& [name, value] : facts->command.env) {
-    if (name.starts_with("LWS_")) continue;
+    if (name.starts_with("LWS_") || name == key) continue;
+    if (cards.contains(name)) {
+      facts->left_out.push_back(name + "=" + value);
+      continue;
+    }
     if (seen.insert(name).second) facts->env.emplace_back(name, value);
   }
 }
@@ -249,7 +258,27 @@ Status CheckSite(const LaunchSite& site, const Facts& facts) {
   return {};
 }
 
+// Less than what is pinned for certain, and a process for each card, is no size to start with.
+Status CheckMemory(const Facts& facts) {
+  if (!facts.options->memory) return {};
+  Bytes least = Bytes(kGiB) * facts.gpus;
+  for (const BudgetTerm& term : facts.budget.terms) {
+    if (!term.assumed && term.pinned) least += term.bytes;
+  }
+  if (*facts.options->memory >= least) return {};
+  return Refuse("--memory",
+                fmt::format("expected at least {}, what the plan pins and 1 GiB a card, found {}",
+                            FormatGiB(least, 1), FormatBytes(*facts.options->memory)),
+                "leave it out for what the plan needs");
+}
+
 }  // namespace
+
+bool Facts::locks_memory() const {
+  const bool pins = std::any_of(budget.terms.begin(), budget.terms.end(),
+                                [](const BudgetTerm& term) { return term.pinned; });
+  return pins || !options->rdma_resources.empty() || input->site.fabric != Fabric::kSocket;
+}
 
 Result<Facts> MakeFacts(const LaunchInput& input, const Options& options) {
   Facts facts;
@@ -272,6 +301,7 @@ Result<Facts> MakeFacts(const LaunchInput& input, const Options& options) {
                                 [](const GroupWord& word) { return word.text == "--numa-bind"; });
   facts.shm = ShmSize(options);
   facts.budget = MakeHostBudget(input, options, facts.gpus);
+  SHARDPLAN_RETURN_IF_ERROR(CheckMemory(facts));
   facts.startup = EstimateStartup(input, options);
   constexpr int64_t kWeek = 7 * 24 * 3600;
   if (facts.startup.seconds > kWeek) {

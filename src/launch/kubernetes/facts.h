@@ -33,9 +33,17 @@ struct Facts {
   bool numa_bind = false;
   GroupCommand command;                                  // without --host and --port
   std::vector<std::pair<std::string, std::string>> env;  // the site's and the plan's
+  std::vector<std::string> left_out;  // variables of the command that choose cards: NAME=VALUE
   HostBudget budget;
   StartupEstimate startup;
   Bytes shm;
+
+  // That the engine reads the API's key from; SGLang gets it as an argument.
+  std::string api_key_variable() const {
+    return input->plan.engine == "sglang" ? "SGLANG_API_KEY" : "VLLM_API_KEY";
+  }
+  // Whether something in the pod pins memory for itself: offload, a second cache, RDMA.
+  bool locks_memory() const;
 
   bool is_lws() const { return options->kind == Kind::kLeaderWorkerSet; }
   std::string headless_service() const { return name + "-nodes"; }

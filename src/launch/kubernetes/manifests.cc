@@ -159,7 +159,63 @@ std::vector<std::vector<std::string>> CommandsOf(const Facts& facts) {
                                   std::string("--port"), std::to_string(facts.port)}) {
     out.front().push_back(word);
   }
+  if (!facts.options->api_key_secret.empty() && facts.input->plan.engine == "sglang") {
+    out.front().insert(out.front().end(), {"--api-key", "<" + facts.api_key_variable() + ">"});
+  }
   return out;
+}
+
+// Whether the pasted command asked its callers for a key.
+bool HadApiKey(const Plan& plan) {
+  return std::any_of(plan.findings.begin(), plan.findings.end(), [](const Finding& finding) {
+    return finding.id == "command.secret" &&
+           (finding.subject == "--api-key" || finding.subject == "VLLM_API_KEY");
+  });
+}
+
+// What carries the traffic between pods, where nothing gives it to them.
+void ExplainNetwork(const Facts& facts, Bundle* bundle) {
+  if (facts.nodes == 1) return;
+  const LaunchSite& site = facts.input->site;
+  const Options& o = *facts.options;
+  std::string note;
+  if (site.fabric == Fabric::kSocket) {
+    note = "Traffic between the pods goes over TCP (--fabric socket): NCCL_IB_DISABLE is set.";
+  } else if (!o.rdma_resources.empty()) {
+    return;
+  } else if (o.host_network) {
+    note =
+        "The pods are on the network of their nodes, but no resource gives them its RDMA devices: "
+        "without --rdma-resource NAME=N NCCL finds them only where the runtime passes "
+        "/dev/infiniband in, and takes TCP where not.";
+  } else {
+    note =
+        "Nothing gives the pods an RDMA device: NCCL takes TCP over the pods' network. Give "
+        "--rdma-resource NAME=N (rdma/hca=8) where a device plugin offers one, --host-network "
+        "where none does, or --fabric socket where TCP is meant.";
+  }
+  if (site.socket_ifname.empty()) {
+    note += " NCCL chooses the interface itself: --socket-ifname names it.";
+  }
+  bundle->notes.push_back(std::move(note));
+}
+
+void ExplainAccess(const Facts& facts, Bundle* bundle) {
+  const Options& o = *facts.options;
+  if (!o.api_key_secret.empty()) {
+    bundle->notes.push_back(fmt::format(
+        "The API's key is the entry {} of the Secret {}, which has to be in the namespace.",
+        o.api_key_entry, o.api_key_secret));
+  } else if (HadApiKey(facts.input->plan)) {
+    bundle->notes.emplace_back(
+        "The command had a key for its API, which is not written here: the API answers whoever "
+        "reaches it. Give --api-key-secret NAME[/KEY], a Secret that holds the key.");
+  }
+  for (const std::string& variable : facts.left_out) {
+    bundle->notes.push_back(fmt::format(
+        "{} is left out: the device plugin gives a pod its cards, which it numbers from 0.",
+        variable));
+  }
 }
 
 void Explain(const Facts& facts, Bundle* bundle) {
@@ -170,6 +226,14 @@ void Explain(const Facts& facts, Bundle* bundle) {
                           term.assumed ? " (assumed)" : "");
   }
   bundle->assumptions.push_back(memory + ".");
+  if (facts.budget.given && facts.budget.total < facts.budget.needed) {
+    bundle->notes.push_back(
+        fmt::format("The memory of a pod, {}, is less than the {} that the plan would ask for: the "
+                    "kernel ends what goes past it.",
+                    QuantityOf(facts.budget.total), QuantityOf(facts.budget.needed)));
+  }
+  ExplainNetwork(facts, bundle);
+  ExplainAccess(facts, bundle);
   if (facts.options->image_digest.empty()) {
     bundle->notes.push_back(
         fmt::format("The image is named by its tag ({}), which can be moved: pin it with "

@@ -87,6 +87,14 @@ bool IsQualifiedName(std::string_view text) {
   return !text.empty() && IsLabelValue(text);
 }
 
+bool IsSecretKey(std::string_view text) {
+  return !text.empty() && text.size() <= 253 && text != "." && text != ".." &&
+         std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '-' || c == '_' || c == '.';
+         });
+}
+
 Status CheckMountPath(const std::string& subject, const std::string& path) {
   const std::string trimmed =
       path.size() > 1 && path.ends_with('/') ? path.substr(0, path.size() - 1) : path;

@@ -29,6 +29,9 @@ bool IsQualifiedName(std::string_view text);
 // At most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends; may be empty.
 bool IsLabelValue(std::string_view text);
 
+// A key of a Secret: 1 to 253 letters, digits, "-", "_" and ".".
+bool IsSecretKey(std::string_view text);
+
 // A path that a pod can mount: absolute, no "." or ".." in it, not the root, no ":" (the API
 // refuses it) and nothing that a terminal must not see. `subject` names the option. Fails with
 // kUsage.

@@ -38,6 +38,8 @@ struct Options {
   std::string completion_marker;    // a file in the model's directory
   std::vector<std::pair<std::string, int64_t>> rdma_resources;
   bool host_network = false;
+  std::string api_key_secret;             // a Secret with the API's key; empty: none
+  std::string api_key_entry = "api-key";  // its key in the Secret
   std::optional<Bytes> shm_size;
   std::optional<Bytes> memory;
   std::optional<int64_t> cpus;

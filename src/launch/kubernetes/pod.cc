@@ -33,8 +33,19 @@ YamlValue PodVariables(const Facts& facts) {
   return env;
 }
 
-YamlValue Environment(const Facts& facts) {
+// The key of the API, of the pod that serves it.
+YamlValue ApiKey(const Facts& facts) {
+  const Options& o = *facts.options;
+  return {
+      {"name", facts.api_key_variable()},
+      {"valueFrom", {{"secretKeyRef", {{"name", o.api_key_secret}, {"key", o.api_key_entry}}}}}};
+}
+
+YamlValue Environment(const Facts& facts, Role role) {
   YamlValue env = PodVariables(facts);
+  if (role == Role::kLeader && !facts.options->api_key_secret.empty()) {
+    env.push_back(ApiKey(facts));
+  }
   if (!facts.options->stage_index.empty() && !facts.is_lws()) {
     env.push_back(FromField("NODE_INDEX", "metadata.labels['apps.kubernetes.io/pod-index']"));
   }
@@ -75,9 +86,12 @@ YamlValue Resources(const Facts& facts) {
 // Of the container: pinning memory for offload and RDMA needs IPC_LOCK where the runtime limits it,
 // binding memory to NUMA nodes SYS_NICE under the runtime's default seccomp profile.
 YamlValue SecurityContext(const Facts& facts) {
-  YamlValue add = YamlValue::array({"IPC_LOCK"});
+  YamlValue add = YamlValue::array();
+  if (facts.locks_memory()) add.push_back("IPC_LOCK");
   if (facts.numa_bind) add.push_back("SYS_NICE");
-  return {{"allowPrivilegeEscalation", false}, {"capabilities", {{"add", std::move(add)}}}};
+  YamlValue out = {{"allowPrivilegeEscalation", false}};
+  if (!add.empty()) out["capabilities"] = {{"add", std::move(add)}};
+  return out;
 }
 
 YamlValue Mount(const std::string& volume, const std::string& path, bool read_only) {
@@ -154,7 +168,7 @@ YamlValue EngineContainer(const Facts& facts, Role role) {
   YamlValue container = {{"name", facts.input->plan.engine},
                          {"image", facts.image},
                          {"command", {"/bin/bash", std::string(kScriptsPath) + "/start.sh"}}};
-  YamlValue env = Environment(facts);
+  YamlValue env = Environment(facts, role);
   if (!env.empty()) container["env"] = std::move(env);
   if (role == Role::kLeader) {
     container["ports"] = YamlValue::array({{{"name", "http"}, {"containerPort", facts.port}}});
@@ -274,12 +288,14 @@ void AddComments(const Facts& facts, std::map<std::string, std::string>* comment
         "pod of the class Guaranteed.\n";
   }
   (*comments)[container + "/resources"] = resources;
-  (*comments)[container + "/securityContext"] =
-      facts.numa_bind
-          ? "IPC_LOCK: pinned memory and RDMA. SYS_NICE: --numa-bind under the\n"
-            "runtime's seccomp profile. Cards are bound by their number: the pod needs\n"
-            "all cards of its node."
-          : "IPC_LOCK: pinned memory and RDMA.";
+  std::string context = facts.locks_memory() ? "IPC_LOCK: pinned memory and RDMA." : "";
+  if (facts.numa_bind) {
+    context += fmt::format(
+        "{}SYS_NICE: --numa-bind under the\nruntime's seccomp profile. Cards are bound by their "
+        "number: the pod needs\nall cards of its node.",
+        context.empty() ? "" : " ");
+  }
+  if (!context.empty()) (*comments)[container + "/securityContext"] = context;
   if (o.gpu_product.empty()) (*comments)["/spec"] = DescribeCard(facts);
 }
 

@@ -110,7 +110,11 @@ bool HasWorkerWords(const GroupCommand& command) {
 
 std::string MakeStartScript(const Facts& facts) {
   const std::string host = facts.bind.empty() ? "\"$POD_IP\"" : facts.bind;
-  const std::string api = fmt::format("--host {} --port {}", host, facts.port);
+  std::string api = fmt::format("--host {} --port {}", host, facts.port);
+  // SGLang reads its key from an argument alone. Other nodes have none, and serve nothing.
+  if (!facts.options->api_key_secret.empty() && facts.input->plan.engine == "sglang") {
+    api += fmt::format(" --api-key \"${{{}-}}\"", facts.api_key_variable());
+  }
   std::string out = "#!/usr/bin/env bash\n";
   const std::string engine = EngineName(facts.input->plan);
   if (facts.nodes == 1) {

@@ -6,6 +6,7 @@
 
 #include "engine/sglang/offload.h"
 #include "engine/sglang/weights.h"
+#include "plan/issue_match.h"
 #include "plan/request.h"
 #include "plan/search.h"
 #include "plan/sglang/assemble.h"
@@ -59,9 +60,10 @@ Result<Plan> SglangPlanner::Assemble(const Deployment& deployment, bool brief) c
 }
 
 std::string SglangPlanner::DescribeFix(const Deployment& deployment, const Plan& plan) const {
-  const Evaluator evaluate = [this](const Deployment& d) -> std::optional<Plan> {
+  const Evaluator evaluate = [&](const Deployment& d) -> std::optional<Plan> {
     Result<Plan> made = AssembleSglang(environment_, d, /*brief=*/true);
     if (!made) return std::nullopt;
+    ApplyIssues(&*made, plan.findings);
     return std::move(*made);
   };
   Deployment base = deployment;

@@ -329,11 +329,12 @@ Status PrepareSglang(const SglangEnvironment& env, const Deployment& deployment,
   }
   for (Finding& finding : sglang::CheckOffload(c)) out->findings.push_back(std::move(finding));
   for (Finding& finding : sglang::CheckRunner(c)) out->findings.push_back(std::move(finding));
+  out->legal = !HasError(out->findings);
+  // Told beside the figures: a layout with a known issue is a layout.
   if (env.issues && !env.issues->empty()) {
     const std::string& version = VersionOf(env, deployment);
     TellIssues(*env.issues, FactsOf(*out, version), version, &out->findings);
   }
-  out->legal = !HasError(out->findings);
   if (!out->legal) return {};
   SHARDPLAN_RETURN_IF_ERROR(PrepareDraft(env, out));
   // A draft changes what the default fraction reserves in older releases.

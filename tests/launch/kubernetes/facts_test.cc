@@ -180,6 +180,24 @@ TEST(KubernetesFactsTest, SocketsBetweenNodesTurnRdmaOff) {
   EXPECT_EQ(world.Facts().env.size(), 1u);
 }
 
+// A pod's cards are numbered from 0, whatever they are on the node.
+TEST(KubernetesFactsTest, CardsAreThePods) {
+  KubernetesWorld world = VllmWorld(1);
+  world.plan.launch.front().env = {{"CUDA_VISIBLE_DEVICES", "4,5"}, {"A", "1"}};
+  EXPECT_EQ(world.Facts().env, (Variables{{"A", "1"}}));
+  EXPECT_EQ(world.Facts().left_out, std::vector<std::string>{"CUDA_VISIBLE_DEVICES=4,5"});
+}
+
+TEST(KubernetesFactsTest, MemoryHoldsWhatIsPinned) {
+  KubernetesWorld world = VllmWorld(1);
+  world.options.memory = Bytes(kKiB);
+  EXPECT_EQ(world.Error(),
+            "--memory: expected at least 66.0 GiB, what the plan pins and 1 GiB a card, found " +
+                FormatBytes(Bytes(kKiB)) + "; leave it out for what the plan needs");
+  world.options.memory = Bytes(66 * kGiB);
+  EXPECT_EQ(world.Error(), "made");
+}
+
 TEST(KubernetesFactsTest, RefusesWhatKubernetesDecides) {
   KubernetesWorld world = VllmWorld(2);
   world.site.master_addr = "10.0.0.1";

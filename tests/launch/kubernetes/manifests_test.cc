@@ -382,8 +382,58 @@ TEST(KubernetesManifestsTest, TheReviewSheetLearnsWhatIsAssumed) {
             "A node reads 100.0 GiB of shard files: 108 s at 1 GB a second (assumed). The engine "
             "may take 816 s to start: twice that, and 600 s to compile and warm up (assumed).");
   EXPECT_TRUE(bundle.assumptions[1].starts_with("Memory of a pod: 141Gi; 64.0 GiB offloaded"));
-  EXPECT_EQ(bundle.notes.size(), 3u);
+  EXPECT_EQ(bundle.notes.size(), 4u);
   for (const Artefact& file : bundle.files) EXPECT_NE(file.purpose, "") << file.path;
+}
+
+// All notes in one text.
+std::string NotesOf(const KubernetesWorld& world) {
+  std::string text;
+  for (const std::string& note : world.Manifests().notes) text += note + "\n";
+  return text;
+}
+
+TEST(KubernetesManifestsTest, ANetworkThatNobodyGaveIsTold) {
+  using ::testing::HasSubstr;
+  using ::testing::Not;
+  KubernetesWorld world = VllmWorld(2);
+  EXPECT_THAT(NotesOf(world), HasSubstr("Nothing gives the pods an RDMA device: "));
+  EXPECT_THAT(NotesOf(world), HasSubstr("--socket-ifname names it."));
+  world.site.socket_ifname = "bond0";
+  EXPECT_THAT(NotesOf(world), Not(HasSubstr("--socket-ifname")));
+  world.options.host_network = true;
+  EXPECT_THAT(NotesOf(world), HasSubstr("no resource gives them its RDMA devices"));
+  world.options.rdma_resources = {{"rdma/hca", 8}};
+  EXPECT_THAT(NotesOf(world), Not(HasSubstr("RDMA")));
+  world.options.rdma_resources.clear();
+  world.site.fabric = Fabric::kSocket;
+  EXPECT_THAT(NotesOf(world), HasSubstr("goes over TCP (--fabric socket)"));
+  EXPECT_THAT(NotesOf(VllmWorld(1)), Not(HasSubstr("RDMA")));
+}
+
+TEST(KubernetesManifestsTest, AKeyOfTheApiThatIsMissingIsTold) {
+  using ::testing::HasSubstr;
+  using ::testing::Not;
+  KubernetesWorld world = VllmWorld(1);
+  EXPECT_THAT(NotesOf(world), Not(HasSubstr("key")));
+  world.plan.findings = {{"command.secret", Severity::kNote, "HF_TOKEN", "", ""}};
+  EXPECT_THAT(NotesOf(world), Not(HasSubstr("key")));
+  for (const char* subject : {"--api-key", "VLLM_API_KEY"}) {
+    world.plan.findings = {{"command.secret", Severity::kNote, subject, "", ""}};
+    EXPECT_THAT(NotesOf(world), HasSubstr("Give --api-key-secret NAME[/KEY]"));
+  }
+  world.options.api_key_secret = "vllm";
+  EXPECT_THAT(NotesOf(world), HasSubstr("the entry api-key of the Secret vllm"));
+  EXPECT_THAT(NotesOf(world), Not(HasSubstr("whoever")));
+}
+
+TEST(KubernetesManifestsTest, WhatIsGivenAndLeftOutIsTold) {
+  using ::testing::HasSubstr;
+  KubernetesWorld world = VllmWorld(1);
+  world.plan.launch.front().env = {{"CUDA_VISIBLE_DEVICES", "4,5"}};
+  world.options.memory = Bytes(100 * kGiB);
+  EXPECT_THAT(NotesOf(world), HasSubstr("CUDA_VISIBLE_DEVICES=4,5 is left out: "));
+  EXPECT_THAT(NotesOf(world), HasSubstr("The memory of a pod, 100Gi, is less than the 141Gi"));
 }
 
 TEST(KubernetesManifestsTest, TheSameInputGivesTheSameBytes) {

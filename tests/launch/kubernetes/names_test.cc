@@ -61,6 +61,12 @@ TEST(KubernetesNamesTest, Paths) {
   }
 }
 
+TEST(KubernetesNamesTest, KeysOfSecrets) {
+  for (const char* good : {"api-key", "A_1.txt", ".k"}) EXPECT_TRUE(IsSecretKey(good)) << good;
+  for (const char* bad : {"", ".", "..", "a b", "a/b", "$(x)"}) EXPECT_FALSE(IsSecretKey(bad));
+  EXPECT_FALSE(IsSecretKey(std::string(254, 'a')));
+}
+
 TEST(KubernetesNamesTest, Images) {
   EXPECT_TRUE(CheckImage("registry.local:5000/a/b:v1@sha256:00").has_value());
   for (const char* bad : {"", "a b", "$(x)", ":v1", "a:", "a\n"}) {

@@ -93,6 +93,27 @@ TEST(KubernetesPodTest, HasNoMorePrivilegeThanItNeeds) {
   EXPECT_EQ(context["capabilities"]["add"], YamlValue::array({"IPC_LOCK", "SYS_NICE"}));
 }
 
+TEST(KubernetesPodTest, WithoutRdmaAndPinnedMemoryNothingIsLocked) {
+  KubernetesWorld world = VllmWorld(2);
+  world.site.fabric = Fabric::kSocket;
+  EXPECT_TRUE(EngineOf(world)["securityContext"].contains("capabilities"));  // 64 GiB are pinned
+  for (HostPlan& host : world.plan.host) host.pinned_allocated = Bytes();
+  EXPECT_EQ(EngineOf(world)["securityContext"], (YamlValue{{"allowPrivilegeEscalation", false}}));
+  world.options.rdma_resources = {{"rdma/hca", 1}};
+  EXPECT_EQ(EngineOf(world)["securityContext"]["capabilities"]["add"],
+            YamlValue::array({"IPC_LOCK"}));
+}
+
+TEST(KubernetesPodTest, TheKeyOfTheApiIsASecrets) {
+  KubernetesWorld world = VllmWorld(2);
+  EXPECT_TRUE(Named(EngineOf(world)["env"], "VLLM_API_KEY").is_null());
+  world.options.api_key_secret = "serving";
+  world.options.api_key_entry = "k3";
+  const YamlValue key = Named(EngineOf(world)["env"], "VLLM_API_KEY");
+  EXPECT_EQ(key["valueFrom"], (YamlValue{{"secretKeyRef", {{"name", "serving"}, {"key", "k3"}}}}));
+  EXPECT_TRUE(Named(EngineOf(world, Role::kWorker)["env"], "VLLM_API_KEY").is_null());
+}
+
 TEST(KubernetesPodTest, TheModelIsReadOnly) {
   KubernetesWorld world = VllmWorld(1);
   world.options.mounts = {"/drafts", "/adapters"};
