@@ -159,8 +159,10 @@ TEST(FromCommandTest, WhatMeansNothingIsCarried) {
                   "--tool-call-parser", "kimi_k3", "--no-enable-log-deltas", "--kernel-config",
                   R"({"enable_flashinfer_autotune":true,"names":["all"]})"));
   EXPECT_EQ(s.served_model, "x");
+  EXPECT_THAT(s.command_secrets, ElementsAre("HF_TOKEN", "--api-key"));
   std::string flags;
   for (const GivenFlag& flag : s.command_flags) {
+    EXPECT_NE(flag.value, "k");
     flags += flag.name + (flag.modelled ? "* " : " ");
   }
   EXPECT_EQ(flags,

@@ -77,6 +77,7 @@ TEST(DockerScriptsTest, TheContainerGetsEveryWordAsItIs) {
                            "type=bind,\"source=/it's, here\",\"target=/it's, here\",readonly"));
   std::vector<std::string> env;
   for (const auto& [name, value] : example.plan.launch[0].env) env.push_back(name + "=" + value);
+  env.emplace_back("VLLM_API_KEY");  // where the caller has one
   EXPECT_EQ(ValuesOf(words, "--env"), env);
   // A shell in the container reads the check back.
   const std::vector<std::string> health = ValuesOf(words, "--health-cmd");
@@ -107,6 +108,39 @@ TEST(DockerScriptsTest, SeveralNodes) {
     EXPECT_EQ(start.code, 1);
     EXPECT_EQ(start.err, "node-1.sh: /dev/infiniband: not on this node: RDMA has no devices\n");
   }
+}
+
+TEST(DockerScriptsTest, ChosenCardsAreHandedIn) {
+  const TempDir dir;
+  dir.Write("m/config.json", "{}");
+  LaunchExample example = OneNode();
+  MoveModel(&example, dir.Path("m"));
+  example.plan.launch[0].env.emplace_back("CUDA_VISIBLE_DEVICES", "4,5");
+  BundleWorld world(Scripts(example));
+  const BundleRun run = world.Run("node-0.sh");
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(ValuesOf(run.calls.at(0).argv, "--gpus"), testing::ElementsAre("\"device=4,5\""));
+  EXPECT_THAT(ValuesOf(run.calls[0].argv, "--env"),
+              testing::Not(Contains(HasSubstr("CUDA_VISIBLE_DEVICES"))));
+}
+
+TEST(DockerScriptsTest, KeysAreNamedAndNotWritten) {
+  const TempDir dir;
+  dir.Write("m/config.json", "{}");
+  LaunchExample example = OneNode();
+  MoveModel(&example, dir.Path("m"));
+  example.site.secrets = {"--api-key", "HF_TOKEN"};
+  BundleWorld world(Scripts(example));
+  const BundleRun missing = world.Run("node-0.sh");
+  EXPECT_EQ(missing.code, 1);
+  EXPECT_THAT(missing.err, HasSubstr("VLLM_API_KEY is not set"));
+  const BundleRun run = world.Run("node-0.sh", {}, {{"VLLM_API_KEY", "zz"}});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(ValuesOf(run.calls.at(0).argv, "--env"), Contains("VLLM_API_KEY"));
+  EXPECT_THAT(ValuesOf(run.calls[0].argv, "--env"), Contains("HF_TOKEN"));
+  EXPECT_EQ(run.calls[0].env.at("VLLM_API_KEY"), "zz");
+  EXPECT_THAT(world.Run("node-0.sh", {"--dry-run"}, {{"VLLM_API_KEY", "zz"}}).out,
+              testing::Not(HasSubstr("zz")));
 }
 
 TEST(DockerScriptsTest, APinnedImageNeedsNoComment) {
