@@ -229,6 +229,12 @@ Result<Answer> Run(const LaunchTarget& target, const LaunchOptions& options,
     }
     return Answer{"", kExitNo, ""};
   }
+  if (!site.secrets.empty()) {
+    bundle.notes.push_back(
+        fmt::format("The pasted command had keys or tokens, which no file holds: {}. Set what is "
+                    "needed where it starts.",
+                    fmt::join(site.secrets, ", ")));
+  }
   bundle.files.push_back(
       {"README.md", RenderReviewSheet(plan, target.name, bundle, findings, WithoutSecrets(line)),
        false});

@@ -111,6 +111,9 @@ TEST(LaunchTargetTest, KeysAreInNoFile) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out.find("sekret"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("--api-key REMOVED"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("which no file holds: HF_TOKEN, VLLM_API_KEY, --api-key."),
+            std::string::npos)
+      << outcome.out;
   EXPECT_NE(outcome.out.find("need VLLM_API_KEY "), std::string::npos) << outcome.out;
   const Outcome env = RunProgram(start + "--env HF_TOKEN=sekret");
   EXPECT_EQ(env.code, 2);

@@ -143,6 +143,25 @@ TEST(DockerScriptsTest, KeysAreNamedAndNotWritten) {
               testing::Not(HasSubstr("zz")));
 }
 
+// SGLang reads no variable: its flag gets the key from one.
+TEST(DockerScriptsTest, SglangsKeyStandsBehindItsFlag) {
+  const TempDir dir;
+  dir.Write("m/config.json", "{}");
+  LaunchExample example = OneNode();
+  example.plan.engine = "sglang";
+  example.site.model_path = dir.Path("m");
+  example.site.secrets = {"--api-key"};
+  example.plan.launch[0].argv = {"python3", "-m", "sglang.launch_server", "--model-path",
+                                 dir.Path("m")};
+  const Bundle bundle = Scripts(example);
+  EXPECT_THAT(bundle.files.back().text, HasSubstr("    --api-key \"$SGLANG_API_KEY\"\n"));
+  BundleWorld world(bundle);
+  const BundleRun run = world.Run("node-0.sh", {}, {{"SGLANG_API_KEY", "z z"}});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(ValuesOf(run.calls.at(0).argv, "--api-key"), testing::ElementsAre("z z"));
+  EXPECT_EQ(world.Run("node-0.sh").code, 1);
+}
+
 TEST(DockerScriptsTest, APinnedImageNeedsNoComment) {
   ContainerOptions options;
   EXPECT_THAT(Scripts(OneNode()).files.back().text, HasSubstr("# A tag can be moved"));
@@ -163,6 +182,10 @@ TEST(DockerScriptsTest, ShellcheckIsContent) {
   options.stage_index = "/it's/stages";
   EXPECT_EQ(BundleWorld(Scripts(TwoNodes(HostileWords()), options)).Shellcheck(), "");
   EXPECT_EQ(BundleWorld(Scripts(OneNode())).Shellcheck(), "");
+  LaunchExample example = OneNode();
+  example.site.secrets = {"--api-key"};
+  example.plan.launch[0].env.emplace_back("CUDA_VISIBLE_DEVICES", "4,5");
+  EXPECT_EQ(BundleWorld(Scripts(example)).Shellcheck(), "");
 }
 
 }  // namespace

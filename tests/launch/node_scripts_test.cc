@@ -233,6 +233,11 @@ TEST(NodeScriptsTest, ShellcheckIsContent) {
   EXPECT_EQ(BundleWorld(Scripts(example)).Shellcheck(), "");
   example.site.hosts = {"a", "b"};
   EXPECT_EQ(BundleWorld(Scripts(example)).Shellcheck(), "");
+  example.site.secrets = {"--api-key"};
+  for (LaunchPlan& launch : example.plan.launch) {
+    launch.argv.insert(launch.argv.end(), {"--data-parallel-address", "<MASTER_ADDR>"});
+  }
+  EXPECT_EQ(BundleWorld(Scripts(example)).Shellcheck(), "");
   EXPECT_EQ(BundleWorld(Scripts(OneNode())).Shellcheck(), "");
 }
 
