@@ -134,6 +134,18 @@ TEST(LaunchTargetTest, TheImageIsWhatWasAskedFor) {
             "--entrypoint vllm vllm/vllm-openai:v0.31.0-cu129");
 }
 
+// Known issues ask for the CUDA of the image that runs.
+TEST(LaunchTargetTest, TheImageTellsItsCuda) {
+  const std::string command =
+      "launch docker tiny-dense/config.json --gpu h20-96 --model-path /m --engine vllm@0.31.0 "
+      "--driver 570.195.03";
+  const Outcome without = RunProgram(command);
+  EXPECT_NE((without.out + without.err).find("CUDA 13 needs a driver"), std::string::npos);
+  const Outcome with = RunProgram(command + " --image vllm/vllm-openai:v0.31.0-cu129");
+  EXPECT_EQ(with.code, 0) << with.err;
+  EXPECT_EQ(with.out.find("CUDA 13 needs a driver"), std::string::npos);
+}
+
 // Clients call the model by the word that was served.
 TEST(LaunchTargetTest, TheNameStaysWhereTheDirectoryIsAnother) {
   const auto names = [](const std::string& command) {
