@@ -103,6 +103,12 @@ Result<StagedDirectory> StagedDirectory::Create(const std::string& target) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const std::string path = fmt::format("{}.{}.tmp-{}", parent, name, RandomSuffix());
     if (::mkdir(path.c_str(), 0777) == 0) return StagedDirectory(trimmed, path);
+    if (errno == ENOENT) {
+      return Fail(ErrorCode::kIo, Printable(trimmed),
+                  fmt::format("expected a new directory in one that is there, found no {}",
+                              Printable(parent.empty() ? "." : parent)),
+                  "create that first");
+    }
     if (errno != EEXIST) return SystemFault(trimmed, "create", errno);
   }
   return SystemFault(trimmed, "create", EEXIST);

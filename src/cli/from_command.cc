@@ -10,6 +10,7 @@
 #include "engine/command.h"
 #include "engine/flag_values.h"
 #include "engine/rule_book.h"
+#include "launch/secrets.h"
 #include "launch/serve_command.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/units.h"
@@ -41,24 +42,9 @@ Result<T> Of(Result<T> result) {
   return tl::unexpected(std::move(error));
 }
 
-bool LooksSecret(const std::string& name) {
-  if (name.ends_with("TOKEN") || name.ends_with("_KEY")) return true;  // not …_TOKENS_…
-  return name.find("SECRET") != std::string::npos || name.find("PASSWORD") != std::string::npos;
-}
-
 // Whether one of our options could come from a text that only a shell knows.
 tl::unexpected<Error> NotKnown(const std::string& subject) {
   return Refuse(subject, "hangs on a shell variable", "write its value");
-}
-
-// "12.9" of the tag "v0.31.0-cu129"; empty where it names none.
-std::string CudaOf(const std::string& tag) {
-  const size_t at = tag.find("-cu");
-  if (at == std::string::npos) return "";
-  const std::string digits = tag.substr(at + 3, tag.find('-', at + 1) - at - 3);
-  const bool number =
-      digits.size() == 3 && digits.find_first_not_of("0123456789") == std::string::npos;
-  return number ? digits.substr(0, 2) + "." + digits.substr(2) : "";
 }
 
 // "0.5.17" of the tag "v0.5.17-cu130".
@@ -76,11 +62,12 @@ class Applier {
 
   Status Environment(const ServeCommand& command) {
     for (const auto& [name, word] : command.env) {
-      if (IsGivenVariable(name)) continue;
       if (LooksSecret(name)) {
+        AddSecret(name);
         NoteSecret(name);
         continue;
       }
+      if (IsGivenVariable(name)) continue;
       const FlagEffect effect = table_.EffectOfVariable(name);
       const bool own = name.starts_with(table_.dialect().variables);
       const bool matters = effect == FlagEffect::kSetting || (own && effect == FlagEffect::kMemory);
@@ -121,8 +108,10 @@ class Applier {
                   fmt::format("the command of {} starts {}", kOption, engine.name),
                   fmt::format("leave --engine out, or write --engine {}", engine.engine));
     }
+    d.image = command.image_whole;
+    d.image_digest = command.image_digest;
     if (command.image_tag.empty()) return {};
-    if (d.cuda.empty()) d.cuda = CudaOf(command.image_tag);
+    if (d.cuda.empty()) d.cuda = CudaOfTag(command.image_tag);
     const std::string image = command.image + ":" + command.image_tag;
     const std::optional<EngineVersion> version = ParseVersion(command.image_tag);
     if (!version) {
@@ -176,6 +165,11 @@ class Applier {
   static constexpr const char* kShellVariable = "command.shell_variable";
 
   EngineSettings& settings() { return what_.deployment.settings; }
+
+  void AddSecret(const std::string& name) {
+    std::vector<std::string>& names = settings().command_secrets;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
 
   // Where problems are collected, one of them ends nothing.
   Status Noted(Status status, const char* id) {
@@ -234,7 +228,9 @@ class Applier {
     const FlagRow& row = *flag.row;
     const OptionSet::Known* const option = OptionOf(row);
     const bool fields = option == nullptr && !flag.fields.empty();
-    const std::string rest = fields ? FieldsWithoutRow(flag) : flag.ValueText();
+    const std::string rest = fields                              ? FieldsWithoutRow(flag)
+                             : row.effect == FlagEffect::kSecret ? std::string()
+                                                                 : flag.ValueText();
     settings().command_flags.push_back(
         {row.name, rest, option != nullptr || (fields && rest.empty())});
     if (option != nullptr) {
@@ -252,6 +248,7 @@ class Applier {
     if (row.effect == FlagEffect::kSecret) NoteSecret(row.name);
     if (Status status = CheckValue(flag); !status) return Noted(std::move(status), kValue);
     if (fields) return Fields(flag);
+    if (row.effect == FlagEffect::kSecret) AddSecret(row.name);
     if (!flag.expands && row.effect != FlagEffect::kPlace && row.effect != FlagEffect::kSecret) {
       Carry(flag.Words());
     }

@@ -20,6 +20,7 @@ Command AddLaunchCompose(CLI::App* group) {
       "    --host 10.0.0.2 --socket-ifname bond0 --ib-hca mlx5_0 --ib-gid-index 3";
   target.add_options = [options](OptionSet* set) { AddContainerOptions(set, options.get()); };
   target.make = [options](const LaunchInput& input) { return MakeComposeFiles(input, *options); };
+  target.image = [options] { return options->image; };
   return AddLaunchTarget(group, std::move(target));
 }
 

@@ -215,6 +215,8 @@ Command AddLaunchKubernetes(CLI::App* group) {
   target.make = [options](const LaunchInput& input) {
     return kubernetes::MakeManifests(input, *options);
   };
+  target.image = [options] { return options->image; };
+  target.finds_master = true;
   return AddLaunchTarget(group, std::move(target));
 }
 

@@ -32,6 +32,7 @@ Command AddLaunchSlurm(CLI::App* group) {
               [out](std::string text) { out->time = std::move(text); });
   };
   target.make = [options](const LaunchInput& input) { return MakeSlurmJob(input, *options); };
+  target.finds_master = true;
   return AddLaunchTarget(group, std::move(target));
 }
 

@@ -13,6 +13,9 @@
 #include "cli/terminal.h"
 #include "engine/command_findings.h"
 #include "engine/flag_table.h"
+#include "launch/node_launch.h"
+#include "launch/secrets.h"
+#include "launch/serve_command.h"
 #include "report/review_sheet.h"
 #include "shardplan/base/file.h"
 #include "shardplan/plan/plan.h"
@@ -84,11 +87,84 @@ std::string DirectoryOf(const std::string& model) {
   return parent.empty() ? "/" : parent;
 }
 
+// Clients call the model by the word that is served. Where that becomes a directory of the nodes,
+// the word of a pasted command stays its name.
+void KeepName(const LaunchSite& site, EngineSettings* settings) {
+  constexpr const char* kFlag = "--served-model-name";
+  const std::optional<std::string>& served = settings->served_model;
+  if (!served || *served == site.model_path) return;
+  const bool named = std::any_of(settings->command_flags.begin(), settings->command_flags.end(),
+                                 [](const GivenFlag& flag) { return flag.name == kFlag; });
+  if (named) return;
+  settings->extra_arguments.emplace_back(kFlag);
+  settings->extra_arguments.push_back(*served);
+}
+
+// Keys and tokens on the line would stand in every file.
+Status RefuseSecrets(const DeploymentOptions& what) {
+  for (const auto& variable : what.deployment.settings.env) {
+    const std::string& name = variable.first;
+    if (!LooksSecret(name)) continue;
+    return Fail(ErrorCode::kUsage, "--env " + Printable(name),
+                "expected no key or token: its value would stand in the files",
+                "leave it out, and set it in the environment of the nodes");
+  }
+  return {};
+}
+
+// The image that will run, before the plan is made: known issues ask for its CUDA.
+void PlaceImage(const LaunchTarget& target, Deployment* deployment, LaunchSite* site) {
+  site->engine_version = deployment->engine_version;
+  site->image = deployment->image;
+  site->image_digest = deployment->image_digest;
+  if (!target.image) return;
+  const std::string given = target.image();
+  if (!given.empty()) deployment->cuda = CudaOfTag(TagOf(given));
+}
+
+// What a pasted command says of where its processes meet. Addresses and ports are taken over;
+// engines that balance their load themselves are not written.
+void PlaceProcesses(const LaunchTarget& target, Deployment* deployment, LaunchSite* site) {
+  const auto plain = [](const std::string& text) {
+    return !text.empty() && text != "localhost" && !text.starts_with("127.") &&
+           text.find_first_of("$<>{} /[]") == std::string::npos;
+  };
+  std::string address;
+  for (const GivenFlag& flag : deployment->settings.command_flags) {
+    std::string value = flag.value;
+    if (flag.name == "--dist-init-addr") {
+      const size_t colon = value.rfind(':');
+      if (colon == std::string::npos || !plain(value)) continue;
+      site->ports.emplace_back(flag.name, value.substr(colon + 1));
+      value.resize(colon);
+    }
+    if (flag.name == "--master-addr" || flag.name == "--data-parallel-address" ||
+        flag.name == "--dist-init-addr") {
+      if (plain(value)) address = value;
+    } else if (flag.name == "--master-port" || flag.name == "--data-parallel-rpc-port") {
+      if (plain(value)) site->ports.emplace_back(flag.name, value);
+    } else if ((flag.name == "--data-parallel-hybrid-lb" ||
+                flag.name == "--data-parallel-external-lb" ||
+                flag.name == "--data-parallel-multi-port-external-lb") &&
+               value != "false") {
+      deployment->findings.push_back(
+          {"launch.load_balancing", Severity::kWarning, flag.name,
+           "is left out: the files start one API, on node 0, which spreads requests over all "
+           "replicas",
+           "clients of the other nodes' APIs have to ask node 0"});
+    }
+  }
+  if (site->master_addr.empty() && site->hosts.empty() && !target.finds_master) {
+    site->master_addr = address;
+  }
+}
+
 // Where the engine gets the model on the nodes: from --model-path, by what a pasted command serves,
 // or from MODEL itself; a relative one is asked for when it starts.
 void PlaceModel(const LaunchOptions& options, Deployment* deployment, LaunchSite* site) {
   std::optional<std::string>& served = deployment->settings.served_model;
   if (!site->model_path.empty()) {
+    KeepName(*site, &deployment->settings);
     served = site->model_path;
   } else if (served) {
     site->model_path = served->starts_with('/') ? *served : "";
@@ -99,8 +175,8 @@ void PlaceModel(const LaunchOptions& options, Deployment* deployment, LaunchSite
 }
 
 // What the version would refuse of the commands that the files hold, each told once.
-Result<std::vector<Finding>> CheckCommands(const Plan& plan, const ConfigStore& store,
-                                           const Bundle& bundle) {
+Result<std::vector<Finding>> CheckCommands(const Plan& plan, const std::string& version,
+                                           const ConfigStore& store, const Bundle& bundle) {
   SHARDPLAN_ASSIGN_OR_RETURN(const FlagTable table, FlagTable::Load(store, plan.engine));
   std::vector<std::vector<std::string>> commands = bundle.commands;
   if (commands.empty()) {
@@ -108,7 +184,7 @@ Result<std::vector<Finding>> CheckCommands(const Plan& plan, const ConfigStore& 
   }
   std::vector<Finding> findings;
   for (const std::vector<std::string>& argv : commands) {
-    for (Finding& finding : CheckEmitted(table, plan.engine_version, argv)) {
+    for (Finding& finding : CheckEmitted(table, version, argv)) {
       const bool told = std::any_of(findings.begin(), findings.end(), [&](const Finding& f) {
         return f.id == finding.id && f.subject == finding.subject;
       });
@@ -126,9 +202,13 @@ Result<Answer> Run(const LaunchTarget& target, const LaunchOptions& options,
                 "they are too long to print");
   }
   SHARDPLAN_ASSIGN_OR_RETURN(const Context context, LoadContext(options.what, options.output));
+  SHARDPLAN_RETURN_IF_ERROR(RefuseSecrets(options.what));
   Deployment deployment = options.what.deployment;
   LaunchSite site = options.site;
   PlaceModel(options, &deployment, &site);
+  PlaceImage(target, &deployment, &site);
+  PlaceProcesses(target, &deployment, &site);
+  site.secrets = deployment.settings.command_secrets;
   SHARDPLAN_ASSIGN_OR_RETURN(
       const Plan plan, EvaluatePlan(context.model, context.catalog, context.store, deployment));
   const ExitCode code = plan.verdict == Verdict::kFits ? kExitYes : kExitNo;
@@ -139,8 +219,9 @@ Result<Answer> Run(const LaunchTarget& target, const LaunchOptions& options,
     return Answer{"", kExitNo, ""};
   }
   SHARDPLAN_ASSIGN_OR_RETURN(Bundle bundle, target.make(LaunchInput{plan, context.model, site}));
-  SHARDPLAN_ASSIGN_OR_RETURN(const std::vector<Finding> findings,
-                             CheckCommands(plan, context.store, bundle));
+  SHARDPLAN_ASSIGN_OR_RETURN(
+      const std::vector<Finding> findings,
+      CheckCommands(plan, VersionOf({plan, context.model, site}), context.store, bundle));
   if (!findings.empty() && !options.force) {
     for (const Finding& finding : findings) {
       PrintError(fmt::format("nothing is written: {}: {}: {}{}", finding.id, finding.subject,
@@ -148,8 +229,15 @@ Result<Answer> Run(const LaunchTarget& target, const LaunchOptions& options,
     }
     return Answer{"", kExitNo, ""};
   }
+  if (!site.secrets.empty()) {
+    bundle.notes.push_back(
+        fmt::format("The pasted command had keys or tokens, which no file holds: {}. Set what is "
+                    "needed where it starts.",
+                    fmt::join(site.secrets, ", ")));
+  }
   bundle.files.push_back(
-      {"README.md", RenderReviewSheet(plan, target.name, bundle, findings, line), false});
+      {"README.md", RenderReviewSheet(plan, target.name, bundle, findings, WithoutSecrets(line)),
+       false});
   bundle.files.push_back({"plan.json", RenderPlanJson(plan), false});
   const ExitCode written = findings.empty() ? code : kExitNo;
   if (to_stdout) {

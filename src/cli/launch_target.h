@@ -20,6 +20,8 @@ struct LaunchTarget {
   std::string description;  // first line: what it writes; then examples
   std::function<void(OptionSet*)> add_options;
   std::function<Result<Bundle>(const LaunchInput&)> make;
+  std::function<std::string()> image = {};  // that its options name; none: it runs none
+  bool finds_master = false;     // node 0's address is known when it runs, whatever a command says
   bool needs_fit = true;         // refuses a plan that does not fit, unless --force
   bool needs_directory = false;  // -o has to be given: too much to print
 };

@@ -47,12 +47,26 @@ show() {
 )";
 
 constexpr const char* kAddressOf = R"(
-# The address of a host.
+# address_of HOST [OWN]: its address; OWN where the name is this node's own, which its hosts file
+# may give to the loopback.
 address_of() {
   local address=
   read -r address _ < <(getent ahostsv4 "$1") || true
+  if [[ $address == 127.* ]]; then address=${2-}; fi
   echo "$address"
 }
+)";
+
+constexpr const char* kMasterAddress = R"(
+# The engine binds node 0's address, and cannot bind a name.
+if [[ $MASTER_ADDR == *[!0-9.]* && $MASTER_ADDR != *:* && $MASTER_ADDR != '<'*'>' ]]; then
+  address=$(address_of "$MASTER_ADDR" "$@HOST_IP@")
+  if [[ -n $address ]]; then
+    MASTER_ADDR=$address
+  elif [[ -z $DRY_RUN ]]; then
+    fail "$MASTER_ADDR: no address of that host is known here: set MASTER_ADDR"
+  fi
+fi
 )";
 
 constexpr const char* kAddressOfInterface = R"(
@@ -82,6 +96,11 @@ const SiteVariable* HostVariable(const PreparedLaunch& launch) {
   const auto found = std::find_if(launch.variables.begin(), launch.variables.end(),
                                   [](const SiteVariable& v) { return v.per_host; });
   return found == launch.variables.end() ? nullptr : &*found;
+}
+
+bool MasterMayBeName(const PreparedLaunch& launch) {
+  const SiteVariable* const master = launch.Find("MASTER_ADDR");
+  return master != nullptr && (!master->known() || !IsAddress(master->values[0]));
 }
 
 }  // namespace
@@ -134,7 +153,8 @@ std::string SiteSection(const PreparedLaunch& launch, const SiteSectionOptions& 
   if (launch.variables.empty()) return "";
   const SiteVariable* const host = HostVariable(launch);
   std::string out;
-  if (!launch.host_names.empty()) out += kAddressOf;
+  const bool resolves_master = launch.binds_master && host != nullptr && MasterMayBeName(launch);
+  if (!launch.host_names.empty() || resolves_master) out += kAddressOf;
   if (options.from_interface && host != nullptr) out += kAddressOfInterface;
   out += "\n# Of this place.\n";
   for (const SiteVariable& variable : launch.variables) {
@@ -142,6 +162,11 @@ std::string SiteSection(const PreparedLaunch& launch, const SiteSectionOptions& 
   }
   for (const SiteVariable& variable : launch.variables) {
     if (!variable.per_host && !variable.known()) out += Need(variable);
+  }
+  for (const SiteVariable& variable : launch.variables) {
+    if (!variable.secret) continue;
+    out += fmt::format("if [[ -n $DRY_RUN ]]; then {0}='<{0}>'; fi  # a dry run prints no key\n",
+                       variable.name);
   }
   // A node's address comes last: it may follow from the others.
   if (host != nullptr && !host->known()) {
@@ -155,6 +180,12 @@ std::string SiteSection(const PreparedLaunch& launch, const SiteSectionOptions& 
                                 host->name);
     }
     out += Need(*host);
+  }
+  if (resolves_master) {
+    std::string text = kMasterAddress;
+    constexpr std::string_view kPlace = "@HOST_IP@";
+    text.replace(text.find(kPlace), kPlace.size(), host->name);
+    out += text;
   }
   std::string exported;
   for (const SiteVariable& variable : launch.variables) {
@@ -185,6 +216,10 @@ std::string CheckFunction(const PreparedLaunch& launch,
       "  local gpus list\n"
       "  if [[ -v CUDA_VISIBLE_DEVICES ]]; then\n"
       "    IFS=, read -ra gpus <<< \"$CUDA_VISIBLE_DEVICES\"\n"
+      "    # CUDA sees those in front of the first that is none.\n"
+      "    for list in \"${{!gpus[@]}}\"; do\n"
+      "      if [[ ${{gpus[list]}} == -* ]]; then gpus=(\"${{gpus[@]:0:list}}\"); break; fi\n"
+      "    done\n"
       "  else\n"
       "    list=$(nvidia-smi --query-gpu=index --format=csv,noheader) ||\n"
       "      fail \"nvidia-smi cannot list the GPUs${{list:+: $list}}\"\n"

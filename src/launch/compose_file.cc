@@ -82,15 +82,22 @@ YamlDocument Document(const Containers& containers, size_t node, const std::stri
   YamlValue service = {{"container_name", c.name}, {"image", c.image}};
   service["entrypoint"] = Words(launch, node, {c.entrypoint});
   service["command"] = Words(launch, node, c.command);
-  if (!c.env.empty()) {
+  if (!c.env.empty() || !c.passed.empty()) {
     service["environment"] = YamlValue::object();
     for (const auto& [name, value] : c.env) {
       service["environment"][name] = WordOf(launch, node, value);
     }
+    for (const std::string& name : c.passed) service["environment"][name] = nullptr;
   }
   service["volumes"] = Mounts(launch, node, c);
-  service["deploy"]["resources"]["reservations"]["devices"] = YamlValue::array(
-      {{{"driver", "nvidia"}, {"count", c.gpus}, {"capabilities", YamlValue::array({"gpu"})}}});
+  YamlValue cards = {{"driver", "nvidia"}};
+  if (c.gpu_ids.empty()) {
+    cards["count"] = c.gpus;
+  } else {
+    cards["device_ids"] = c.gpu_ids;
+  }
+  cards["capabilities"] = YamlValue::array({"gpu"});
+  service["deploy"]["resources"]["reservations"]["devices"] = YamlValue::array({std::move(cards)});
   AddNetwork(c, &service);
   if (!c.devices.empty()) {
     service["devices"] = YamlValue::array();
@@ -134,7 +141,13 @@ Result<Bundle> MakeComposeFiles(const LaunchInput& input, const ContainerOptions
                 "compose has no word for the NUMA nodes of a container's memory",
                 "write `shardplan launch docker` instead, or leave it out");
   }
-  SHARDPLAN_ASSIGN_OR_RETURN(const Containers containers, MakeContainers(input, options));
+  SHARDPLAN_ASSIGN_OR_RETURN(Containers containers, MakeContainers(input, options));
+  // No script resolves a name here, and the engine cannot bind one.
+  for (SiteVariable& variable : containers.launch.variables) {
+    const bool name = containers.launch.binds_master && variable.name == "MASTER_ADDR" &&
+                      variable.known() && !IsAddress(variable.values[0]);
+    if (name) variable.values.clear();
+  }
   Bundle bundle;
   bundle.variables = containers.launch.variables;
   bundle.assumptions = containers.assumptions;

@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <nlohmann/json.hpp>
 #include <string_view>
+#include <system_error>
 
 #include "launch/start_estimate.h"
 #include "shardplan/base/file.h"
@@ -45,10 +49,30 @@ Status CheckDigest(const std::string& digest) {
   return Refuse("--image-digest", digest, "expected sha256: and 64 lower-case hexadecimal digits");
 }
 
+// "7", "0-47"
+bool IsRange(std::string_view text) {
+  const size_t dash = text.find('-');
+  const auto number = [](std::string_view digits) -> std::optional<int64_t> {
+    int64_t value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+    return value;
+  };
+  const auto first = number(text.substr(0, dash));
+  if (dash == std::string_view::npos) return first && *first >= 0;
+  const auto last = number(text.substr(dash + 1));
+  return first && last && *first >= 0 && *first <= *last;
+}
+
 Status CheckCpus(std::string_view option, const std::string& list) {
   if (list.empty()) return {};
-  const bool plain = list.find_first_not_of("0123456789,-") == std::string::npos;
-  if (plain && list[0] >= '0' && list[0] <= '9') return {};
+  bool good = true;
+  for (size_t begin = 0; good && begin <= list.size();) {
+    const size_t end = std::min(list.find(',', begin), list.size());
+    good = IsRange(std::string_view(list).substr(begin, end - begin));
+    begin = end + 1;
+  }
+  if (good) return {};
   return Refuse(option, list, "expected numbers and ranges such as 0-47,96-143");
 }
 
@@ -73,10 +97,6 @@ Status CheckOptions(const ContainerOptions& options) {
   return Refuse("--ipc", options.ipc, "expected host, private or shareable");
 }
 
-bool Has(const std::vector<std::string>& argv, std::string_view flag) {
-  return std::find(argv.begin(), argv.end(), flag) != argv.end();
-}
-
 // Replaces what `--host` says: inside a network of its own the API listens on all addresses.
 void ListenEverywhere(std::vector<std::string>* argv) {
   const auto flag = std::find(argv->begin(), argv->end(), "--host");
@@ -90,10 +110,17 @@ HealthCheck MakeHealth(const PreparedLaunch& launch, const Plan& plan, int64_t n
                                                                              : launch.api_host;
   if (address.find(':') != std::string::npos && address[0] != '[') address = "[" + address + "]";
   HealthCheck health;
-  health.test = {"python3", "-c",
-                 fmt::format("import urllib.request as r; "
-                             "r.urlopen(\"http://{}:{}/health\", timeout=5)",
-                             address, launch.port)};
+  // The certificate names the host that clients know, not the loopback.
+  const std::string program = launch.tls ? fmt::format(
+                                               "import ssl, urllib.request as r; "
+                                               "r.urlopen(\"https://{}:{}/health\", timeout=5, "
+                                               "context=ssl._create_unverified_context())",
+                                               address, launch.port)
+                                         : fmt::format(
+                                               "import urllib.request as r; "
+                                               "r.urlopen(\"http://{}:{}/health\", timeout=5)",
+                                               address, launch.port);
+  health.test = {"python3", "-c", program};
   health.start_seconds = EstimateStart(plan, node).seconds;
   return health;
 }
@@ -107,7 +134,9 @@ std::string CutOf(const NodeLaunch& node) {
 
 Status AddMounts(const LaunchInput& input, const ContainerOptions& options, const NodeLaunch& node,
                  Container* out) {
-  out->mounts.push_back({"<MODEL_PATH>", "<MODEL_PATH>", ""});
+  const std::string root = MountedRoot(input.site.model_path);
+  const bool whole = root == input.site.model_path;
+  out->mounts.push_back({whole ? "<MODEL_PATH>" : root, whole ? "<MODEL_PATH>" : root, ""});
   if (!options.stage_index.empty()) {
     if (static_cast<int64_t>(node.stages.size()) >= input.plan.sizes.pp) {
       return Fail(ErrorCode::kUsage, "--stage-index",
@@ -122,11 +151,69 @@ Status AddMounts(const LaunchInput& input, const ContainerOptions& options, cons
   return {};
 }
 
+constexpr const char* kVisible = "CUDA_VISIBLE_DEVICES";
+
+// Cards that a pasted command chose: Docker hands those in, and inside they are numbered anew, so
+// that the variable would name others or none.
+Status TakeCards(Container* out) {
+  const auto found = std::find_if(out->env.begin(), out->env.end(),
+                                  [](const auto& variable) { return variable.first == kVisible; });
+  if (found == out->env.end()) return {};
+  const std::string list = found->second;
+  out->env.erase(found);
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t end = std::min(list.find(',', begin), list.size());
+    const std::string id = list.substr(begin, end - begin);
+    const bool plain = !id.empty() && IsAlnum(id[0]) &&
+                       std::all_of(id.begin(), id.end(),
+                                   [](char c) { return IsAlnum(c) || c == '-' || c == '/'; });
+    if (!plain) return Refuse(kVisible, list, "expected numbers or names of cards");
+    if (static_cast<int64_t>(out->gpu_ids.size()) < out->gpus) out->gpu_ids.push_back(id);
+    begin = end + 1;
+  }
+  if (static_cast<int64_t>(out->gpu_ids.size()) == out->gpus) return {};
+  return Refuse(
+      kVisible, list,
+      fmt::format("expected the {} cards of a node, found {}", out->gpus, out->gpu_ids.size()));
+}
+
+// Keys and tokens come from the environment of who starts the container, without a value in a file.
+void PassSecrets(const LaunchInput& input, const PreparedLaunch& launch, const NodeLaunch& node,
+                 Container* out) {
+  std::vector<std::string> names;
+  if (input.plan.engine == "vllm" && node.serves_api) names.emplace_back("VLLM_API_KEY");
+  for (const std::string& secret : input.site.secrets) {
+    if (secret == "--hf-token") names.emplace_back("HF_TOKEN");
+    if (!secret.starts_with('-')) names.push_back(secret);
+  }
+  for (const std::string& name : names) {
+    const bool there = launch.Find(name) != nullptr ||
+                       std::find(out->passed.begin(), out->passed.end(), name) != out->passed.end();
+    if (!there) out->passed.push_back(name);
+  }
+}
+
+// Less than what is sure to be needed: pinned memory, host caches, and a process of CUDA a rank.
+Status CheckMemory(const Plan& plan, int64_t node, Bytes memory) {
+  constexpr int64_t kLeastPerRank = kGiB;  // assumed: CUDA's and Python's libraries and heaps
+  const int64_t ranks = std::count_if(plan.ranks.begin(), plan.ranks.end(),
+                                      [&](const RankPlan& r) { return r.place.node == node; });
+  const Bytes least = EstimateHostMemory(plan, node, Bytes()).bytes -
+                      Bytes(kHostBytesPerRank - kLeastPerRank) * ranks - Bytes(kHostBytesPerNode);
+  if (memory >= least) return {};
+  return Fail(ErrorCode::kUsage, "--memory " + FormatGiB(memory),
+              fmt::format("expected at least {}: pinned memory, host caches and {} a rank of node "
+                          "{}",
+                          FormatGiB(least), FormatGiB(Bytes(kLeastPerRank)), node),
+              "leave it out: the default is derived from the plan");
+}
+
 Result<Container> MakeContainer(const LaunchInput& input, const ContainerOptions& options,
                                 const PreparedLaunch& launch, const NodeLaunch& node) {
   Container out;
   out.name = fmt::format("{}-{}", launch.name, node.node);
-  out.image = options.image.empty() ? DefaultImage(input.plan) : options.image;
+  out.image = options.image.empty() ? DefaultImage(input) : options.image;
+  if (!options.image_digest.empty()) out.image = out.image.substr(0, out.image.find('@'));
   if (!options.image_digest.empty()) out.image += "@" + options.image_digest;
   out.host_network = launch.multi_node();
   out.publish_address = launch.api_host;
@@ -141,10 +228,15 @@ Result<Container> MakeContainer(const LaunchInput& input, const ContainerOptions
   out.env.insert(out.env.end(), node.env.begin(), node.env.end());
   SHARDPLAN_RETURN_IF_ERROR(AddMounts(input, options, node, &out));
   out.gpus = node.gpus;
+  SHARDPLAN_RETURN_IF_ERROR(TakeCards(&out));
+  PassSecrets(input, launch, node, &out);
   out.shm_size = options.shm_size.value_or(Bytes(kDefaultShared));
   out.ipc = options.ipc;
   out.cpuset_cpus = options.cpuset_cpus;
   out.cpuset_mems = options.cpuset_mems;
+  if (options.limit_memory && options.memory) {
+    SHARDPLAN_RETURN_IF_ERROR(CheckMemory(input.plan, node.node, *options.memory));
+  }
   if (options.limit_memory) {
     out.memory =
         options.memory.value_or(EstimateHostMemory(input.plan, node.node, out.shm_size).bytes);
@@ -156,14 +248,58 @@ Result<Container> MakeContainer(const LaunchInput& input, const ContainerOptions
     out.capabilities.emplace_back("IPC_LOCK");
   }
   // Docker's seccomp profile keeps mbind and set_mempolicy behind it.
-  if (Has(node.argv, "--numa-bind")) out.capabilities.emplace_back("SYS_NICE");
+  if (HasFlag(node.argv, "--numa-bind")) out.capabilities.emplace_back("SYS_NICE");
   if (node.serves_api) out.health = MakeHealth(launch, input.plan, node.node);
   return out;
 }
 
+bool IsBelow(const std::string& path, const std::string& directory) {
+  return path == directory ||
+         path.starts_with(directory.ends_with('/') ? directory : directory + "/");
+}
+
+// Absolute paths in a command, with their flags: values, and models in objects.
+std::vector<std::pair<std::string, std::string>> PathsOf(const std::vector<std::string>& argv) {
+  static constexpr std::array<std::string_view, 3> kNoFiles = {"--root-path", "--fastapi-root-path",
+                                                               "--served-model-name"};
+  std::vector<std::pair<std::string, std::string>> out;
+  std::string flag;
+  for (const std::string& word : argv) {
+    std::string value = word;
+    if (word.starts_with("--")) {
+      const size_t equals = std::min(word.find('='), word.size());
+      flag = word.substr(0, equals);
+      value = equals < word.size() ? word.substr(equals + 1) : "";
+    }
+    if (std::find(kNoFiles.begin(), kNoFiles.end(), flag) != kNoFiles.end()) continue;
+    if (value.starts_with('{')) {
+      const auto object = nlohmann::json::parse(value, nullptr, false);
+      value = object.is_object() && object.contains("model") && object["model"].is_string()
+                  ? object["model"].get<std::string>()
+                  : "";
+    }
+    if (value.starts_with('/')) out.emplace_back(flag, value);
+  }
+  return out;
+}
+
+// Files that the command names and no container sees.
+void ExplainPaths(const LaunchInput& input, const ContainerOptions& options, Containers* out) {
+  for (const auto& [flag, path] : PathsOf(out->nodes[0].command)) {
+    bool seen = !input.site.model_path.empty() && IsBelow(path, MountedRoot(input.site.model_path));
+    for (const std::string& mount : options.mounts) seen = seen || IsBelow(path, mount);
+    if (seen) continue;
+    const std::string parent = path.substr(0, std::max<size_t>(1, path.rfind('/')));
+    out->notes.push_back(
+        fmt::format("{} names {}, which the containers do not see unless it is in the image: mount "
+                    "it with --mount {}.",
+                    Printable(flag), Printable(path), Printable(parent)));
+  }
+}
+
 void Explain(const LaunchInput& input, const ContainerOptions& options, Containers* out) {
   const Container& first = out->nodes[0];
-  if (options.image_digest.empty()) {
+  if (first.image.find('@') == std::string::npos) {
     out->notes.push_back(fmt::format(
         "The image is named by its tag ({}), which can be moved: pin it with --image-digest, as "
         "`docker buildx imagetools inspect {}` prints it.",
@@ -184,6 +320,15 @@ void Explain(const LaunchInput& input, const ContainerOptions& options, Containe
                       EstimateHostMemory(input.plan, index, node.shm_size).rule));
     }
   }
+  if (options.memory && options.limit_memory) {
+    const HostEstimate estimate = EstimateHostMemory(input.plan, 0, first.shm_size);
+    if (*options.memory < estimate.bytes) {
+      out->notes.push_back(fmt::format(
+          "--memory {} is less than the {} that a node is estimated to need: {}. The kernel ends "
+          "what goes beyond a limit.",
+          FormatGiB(*options.memory), FormatGiB(estimate.bytes), estimate.rule));
+    }
+  }
   if (!options.shm_size && first.ipc != "host") {
     out->assumptions.push_back(
         fmt::format("/dev/shm of {}: assumed to do for NCCL and the queues between the processes.",
@@ -199,6 +344,13 @@ void Explain(const LaunchInput& input, const ContainerOptions& options, Containe
       "A container that fails is started {} times more and then stays down: a start takes long, "
       "and what failed three times needs a person.",
       first.restarts));
+  ExplainPaths(input, options, out);
+  if (!first.passed.empty()) {
+    out->notes.push_back(
+        fmt::format("Handed to the containers from the environment that starts them, where they "
+                    "are set: {}. The files hold no keys.",
+                    fmt::join(first.passed, ", ")));
+  }
   if (!first.host_network) return;
   out->notes.push_back(fmt::format(
       "The containers are on the network of their hosts. The API listens on {} alone; the ports "
@@ -211,6 +363,35 @@ void Explain(const LaunchInput& input, const ContainerOptions& options, Containe
 std::string DefaultImage(const Plan& plan) {
   return fmt::format("{}:v{}", plan.engine == "sglang" ? "lmsysorg/sglang" : "vllm/vllm-openai",
                      plan.engine_version);
+}
+
+std::string DefaultImage(const LaunchInput& input) {
+  const LaunchSite& site = input.site;
+  if (!site.image.empty()) {
+    return site.image_digest.empty() ? site.image : site.image + "@" + site.image_digest;
+  }
+  if (site.engine_version.empty()) return DefaultImage(input.plan);
+  std::string version = site.engine_version;
+  if (version.starts_with('v')) version.erase(0, 1);
+  // Tags have three numbers.
+  const bool two = std::count(version.begin(), version.end(), '.') == 1 &&
+                   version.find_first_not_of("0123456789.") == std::string::npos;
+  if (two) version += ".0";
+  Plan named;
+  named.engine = input.plan.engine;
+  named.engine_version = version;
+  return DefaultImage(named);
+}
+
+std::string MountedRoot(std::string model) {
+  constexpr std::string_view kSnapshots = "/snapshots";
+  const std::string whole = model;
+  while (model.size() > 1 && model.ends_with('/')) model.pop_back();
+  const size_t slash = model.rfind('/');
+  if (slash == std::string::npos) return whole;
+  const std::string above = model.substr(0, slash);
+  if (!above.ends_with(kSnapshots) || above.size() == kSnapshots.size()) return whole;
+  return above.substr(0, above.size() - kSnapshots.size());
 }
 
 Result<Containers> MakeContainers(const LaunchInput& input, const ContainerOptions& options) {
@@ -226,8 +407,13 @@ Result<Containers> MakeContainers(const LaunchInput& input, const ContainerOptio
                 "expected a directory to mount, found a model that is served by its name",
                 "say where it lies on the nodes: --model-path DIR");
   }
-  SHARDPLAN_RETURN_IF_ERROR(
-      CheckImage(options.image.empty() ? DefaultImage(input.plan) : options.image));
+  if (options.image.empty()) {
+    const std::string image = DefaultImage(input);
+    SHARDPLAN_RETURN_IF_ERROR(CheckImage(image.substr(0, image.find('@'))));
+    if (!input.site.image_digest.empty()) {
+      SHARDPLAN_RETURN_IF_ERROR(CheckDigest(input.site.image_digest));
+    }
+  }
   for (const NodeLaunch& node : out.launch.nodes) {
     SHARDPLAN_ASSIGN_OR_RETURN(Container container,
                                MakeContainer(input, options, out.launch, node));

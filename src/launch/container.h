@@ -15,7 +15,7 @@
 namespace shardplan {
 
 struct ContainerOptions {
-  std::string image;                // empty: the engine's own, of the version that was planned
+  std::string image;                // empty: DefaultImage
   std::string image_digest;         // "sha256:…"
   std::string stage_index;          // directory on the nodes; empty: none
   std::vector<std::string> mounts;  // further directories, read-only, where they are
@@ -46,7 +46,9 @@ struct Container {
   std::vector<std::string> command;
   std::vector<std::pair<std::string, std::string>> env;  // values may be placeholders
   std::vector<ContainerMount> mounts;                    // read-only
+  std::vector<std::string> passed;                       // of the caller's environment, if set
   int64_t gpus = 0;
+  std::vector<std::string> gpu_ids;  // those; empty: any of them
   bool host_network = false;
   std::string publish_address;  // of the API, without the host's network
   int64_t port = 0;
@@ -80,6 +82,14 @@ Result<Containers> MakeContainers(const LaunchInput& input, const ContainerOptio
 
 // "vllm/vllm-openai:v0.31.0"
 std::string DefaultImage(const Plan& plan);
+
+// That of a pasted command, else the engine's own of the version that was asked for; with the
+// digest that the command has.
+std::string DefaultImage(const LaunchInput& input);
+
+// What has to be mounted for a model: of a Hugging Face cache (…/snapshots/REVISION) the whole
+// repository, whose snapshots are links to ../../blobs.
+std::string MountedRoot(std::string model);
 
 }  // namespace shardplan
 

@@ -31,6 +31,8 @@ std::string EnvLine(const PreparedLaunch& launch, const std::string& name,
                     const std::string& value) {
   const PreparedLaunch::Word word = launch.Split(value);
   if (word.variable == nullptr) return "--env " + BashElement(name + "=" + value);
+  // A key by its name alone: what is on the line can be read by everyone on the node.
+  if (word.variable->secret) return "--env " + name;
   return fmt::format("--env \"{}=${}{}\"", name, word.variable->name, word.text);
 }
 
@@ -41,7 +43,10 @@ std::vector<ArgumentGroup> Options(const PreparedLaunch& launch, const Container
   add("--detach --init");
   add("--name " + ShellQuote(c.name));
   add(fmt::format("--restart on-failure:{}", c.restarts));
-  add(fmt::format("--gpus {}", c.gpus));
+  // Docker reads the value as CSV, which wants a list in quotes.
+  add(c.gpu_ids.empty()
+          ? fmt::format("--gpus {}", c.gpus)
+          : "--gpus " + ShellQuote(fmt::format("\"device={}\"", fmt::join(c.gpu_ids, ","))));
   if (c.host_network) {
     add("--network host");
   } else {
@@ -64,6 +69,7 @@ std::vector<ArgumentGroup> Options(const PreparedLaunch& launch, const Container
   if (!c.cpuset_mems.empty()) add("--cpuset-mems " + BashElement(c.cpuset_mems));
   for (const ContainerMount& mount : c.mounts) add(MountLine(launch, mount));
   for (const auto& [name, value] : c.env) add(EnvLine(launch, name, value));
+  for (const std::string& name : c.passed) add("--env " + name);
   if (c.health) {
     std::string test;
     for (const std::string& word : c.health->test)

@@ -45,6 +45,12 @@ Status CheckHost(std::string_view option, const std::string& host) {
     return IsLetter(c) || IsDigit(c) ||
            std::string_view(".:-_[]%").find(c) != std::string_view::npos;
   });
+  // Numbers and dots alone are an address or a slip of the hand.
+  if (!host.empty() && host.find_first_not_of("0123456789.") == std::string::npos &&
+      host.find('.') != std::string::npos && !IsAddress(host)) {
+    return Refuse(option, host, "expected a host name or an address, found no address",
+                  "an IPv4 address is four numbers up to 255");
+  }
   if (plain && !host.empty() &&
       (IsLetter(host[0]) || IsDigit(host[0]) || host[0] == '[' || host[0] == ':')) {
     return {};
@@ -70,7 +76,16 @@ Status CheckSite(const LaunchSite& site, size_t nodes) {
         fmt::format("expected one for each of {} nodes, found {}", nodes, site.hosts.size()),
         "give all of them, in the order of the nodes, or none");
   }
-  for (const std::string& host : site.hosts) SHARDPLAN_RETURN_IF_ERROR(CheckHost("--host", host));
+  for (const std::string& host : site.hosts) {
+    SHARDPLAN_RETURN_IF_ERROR(CheckHost("--host", host));
+    if (std::count(site.hosts.begin(), site.hosts.end(), host) > 1) {
+      return Refuse("--host", host, "expected another host for each node, found it twice");
+    }
+  }
+  constexpr int64_t kLargestIndex = 255;
+  if (site.gid_index.value_or(0) > kLargestIndex) {
+    return Refuse("--ib-gid-index", std::to_string(*site.gid_index), "expected at most 255");
+  }
   if (!site.master_addr.empty()) {
     SHARDPLAN_RETURN_IF_ERROR(CheckHost("--master-addr", site.master_addr));
   }
@@ -86,12 +101,6 @@ Status CheckSite(const LaunchSite& site, size_t nodes) {
     return Refuse("--port", std::to_string(site.port), "expected at most 65,535");
   }
   return {};
-}
-
-bool IsAddress(const std::string& host) {
-  std::array<unsigned char, sizeof(in6_addr)> bytes = {};
-  return inet_pton(AF_INET, host.c_str(), bytes.data()) == 1 ||
-         inet_pton(AF_INET6, host.c_str(), bytes.data()) == 1;
 }
 
 std::vector<std::string> OneOrNone(const std::string& value) {
@@ -163,12 +172,27 @@ std::string* ModelOf(std::vector<std::string>* argv) {
   return argv->size() > 2 && (*argv)[1] == "serve" ? &(*argv)[2] : nullptr;
 }
 
+// Names that the scripts use themselves, and those that bash lets nobody set.
+bool IsOfScripts(const std::string& name) {
+  static constexpr std::array<std::string_view, 15> kNames = {
+      "DRY_RUN",     "SHOWN",    "MODEL_PATH", "OPTIONS", "HOST",     "HOSTS", "HERE", "NODES",
+      "BASH_SOURCE", "RAY_PORT", "BASHOPTS",   "EUID",    "FUNCNAME", "PPID",  "UID"};
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end() || name == "SHELLOPTS" ||
+         name == "IFS";
+}
+
 // The plan's variables; those that the place has to say become known by it.
 Status TakeEnvironment(const LaunchPlan& plan, NodeLaunch* node,
                        std::vector<SiteVariable>* variables) {
   for (const auto& [name, value] : plan.env) {
     if (!IsIdentifier(name)) {
       return Refuse("--env", name, "expected a name of letters, digits and underscores");
+    }
+    if (IsOfScripts(name)) {
+      return Refuse("--env", name,
+                    "expected the name of a variable that the engine reads, found one that the "
+                    "scripts use themselves",
+                    "leave it out");
     }
     const auto known = std::find_if(variables->begin(), variables->end(),
                                     [&, n = &name](const SiteVariable& v) { return v.name == *n; });
@@ -179,6 +203,53 @@ Status TakeEnvironment(const LaunchPlan& plan, NodeLaunch* node,
     }
   }
   return {};
+}
+
+// The ports of a pasted command, where the plan's commands have some.
+Status TakePorts(const LaunchSite& site, std::vector<std::string>* argv) {
+  constexpr std::string_view kMaster = "<MASTER_ADDR>:";
+  for (const auto& [flag, port] : site.ports) {
+    const bool number = !port.empty() && port.size() <= 5 &&
+                        std::all_of(port.begin(), port.end(), IsDigit) && std::stoll(port) > 0 &&
+                        std::stoll(port) <= 65535;
+    if (!number) return Refuse(flag, port, "expected a port from 1 to 65,535");
+    for (size_t i = 0; i + 1 < argv->size(); ++i) {
+      if ((*argv)[i] != flag) continue;
+      std::string& value = (*argv)[i + 1];
+      value = value.starts_with(kMaster) ? std::string(kMaster) + port : port;
+    }
+  }
+  return {};
+}
+
+// Keys of the API that a pasted command had: the files ask for them, so that none is served without
+// what the command meant. vLLM reads a variable; SGLang has a flag alone.
+void TakeSecrets(const Plan& plan, const std::vector<std::string>& secrets, PreparedLaunch* out) {
+  const auto had = [&](std::string_view name) {
+    return std::find(secrets.begin(), secrets.end(), name) != secrets.end();
+  };
+  const auto ask = [&](const char* name, const char* what) {
+    SiteVariable variable{name, what, "the output of openssl rand -hex 32", {}, false, true};
+    variable.secret = true;
+    out->variables.push_back(std::move(variable));
+  };
+  if (plan.engine != "sglang") {
+    if (!had("--api-key") && !had("VLLM_API_KEY")) return;
+    ask("VLLM_API_KEY", "key that clients have to send, as the pasted command had one");
+    return;
+  }
+  const auto hand_on = [&](const char* flag, const char* variable, const char* what) {
+    if (!had(flag)) return;
+    ask(variable, what);
+    out->variables.back().exported = false;
+    for (NodeLaunch& node : out->nodes) {
+      node.argv.insert(node.argv.end(), {flag, fmt::format("<{}>", variable)});
+    }
+  };
+  hand_on("--api-key", "SGLANG_API_KEY",
+          "key that clients have to send, as the pasted command had one");
+  hand_on("--admin-api-key", "SGLANG_ADMIN_API_KEY",
+          "key of the administration, as the pasted command had one");
 }
 
 void PlaceNode(const Plan& plan, NodeLaunch* node) {
@@ -214,6 +285,23 @@ PreparedLaunch::Word PreparedLaunch::Split(const std::string& word) const {
   return {nullptr, word};
 }
 
+bool IsAddress(const std::string& host) {
+  std::array<unsigned char, sizeof(in6_addr)> bytes = {};
+  return inet_pton(AF_INET, host.c_str(), bytes.data()) == 1 ||
+         inet_pton(AF_INET6, host.c_str(), bytes.data()) == 1;
+}
+
+std::string VersionOf(const LaunchInput& input) {
+  const std::string& asked = input.site.engine_version;
+  return asked.empty() ? input.plan.engine_version : asked;
+}
+
+bool HasFlag(const std::vector<std::string>& argv, std::string_view flag) {
+  return std::any_of(argv.begin(), argv.end(), [&](const std::string& word) {
+    return word.starts_with(flag) && (word.size() == flag.size() || word[flag.size()] == '=');
+  });
+}
+
 std::string DefaultName(const std::string& source) {
   std::string base = BaseName(source);
   if (base.ends_with(".json") || base.ends_with(".safetensors")) {
@@ -246,7 +334,7 @@ Result<PreparedLaunch> PrepareLaunch(const LaunchInput& input) {
   PreparedLaunch out;
   out.name = site.name.empty() ? DefaultName(plan.source) : site.name;
   out.engine = fmt::format("{} {}", plan.engine == "sglang" ? "SGLang" : "vLLM",
-                           Printable(plan.engine_version));
+                           Printable(VersionOf(input)));
   out.port = site.port;
   out.api_host = site.api_host;
   if (plan.launch.size() > 1) {
@@ -262,7 +350,8 @@ Result<PreparedLaunch> PrepareLaunch(const LaunchInput& input) {
     node.argv = launch.argv;
     PlaceNode(plan, &node);
     SHARDPLAN_RETURN_IF_ERROR(TakeEnvironment(launch, &node, &out.variables));
-    if (site.fabric == Fabric::kSocket && out.variables.size() > 1 && !TurnsRdmaOff(launch)) {
+    SHARDPLAN_RETURN_IF_ERROR(TakePorts(site, &node.argv));
+    if (site.fabric == Fabric::kSocket && plan.launch.size() > 1 && !TurnsRdmaOff(launch)) {
       node.env.emplace_back(kRdmaOff, "1");
     }
     if (std::string* const model = ModelOf(&node.argv)) {
@@ -283,6 +372,8 @@ Result<PreparedLaunch> PrepareLaunch(const LaunchInput& input) {
       }
       out.port = std::stoll(*port);
     }
+    out.tls = out.tls || HasFlag(node.argv, "--ssl-certfile");
+    out.binds_master = out.binds_master || HasFlag(node.argv, "--data-parallel-address");
     out.nodes.push_back(std::move(node));
   }
   SHARDPLAN_RETURN_IF_ERROR(CheckHost("--host", out.api_host));
@@ -294,6 +385,7 @@ Result<PreparedLaunch> PrepareLaunch(const LaunchInput& input) {
       node.argv.push_back(std::move(word));
     }
   }
+  TakeSecrets(plan, site.secrets, &out);
   if (model_is_directory) {
     out.variables.insert(out.variables.begin(),
                          {"MODEL_PATH", "directory of the checkpoint on the nodes, absolute",

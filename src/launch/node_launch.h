@@ -27,13 +27,16 @@ struct NodeLaunch {
 
 struct PreparedLaunch {
   std::string name;    // of the deployment, a DNS label
-  std::string engine;  // "vLLM 0.31.0"
+  std::string engine;  // "vLLM 0.31.0": as asked for
   std::vector<NodeLaunch> nodes;
   std::vector<SiteVariable> variables;
   std::vector<std::string> host_names;  // where hosts are given by name: one a node
   int64_t port = 8000;                  // of the API
   std::string api_host;                 // that it listens on
   bool rdma = false;                    // between nodes
+  bool tls = false;                     // the API speaks https
+  // vLLM's replicas bind node 0's address, and ZMQ binds no names.
+  bool binds_master = false;
 
   bool multi_node() const { return nodes.size() > 1; }
   // By name; nothing where the launch needs none such.
@@ -56,6 +59,15 @@ struct PreparedLaunch {
 // the nodes', a name that is no DNS label, an address or path that cannot be one, and a name of a
 // variable that is no identifier.
 Result<PreparedLaunch> PrepareLaunch(const LaunchInput& input);
+
+// Whether it is an IPv4 or IPv6 address, and no name.
+bool IsAddress(const std::string& host);
+
+// The engine's version as it was asked for; where nobody did, the plan's.
+std::string VersionOf(const LaunchInput& input);
+
+// Whether a command has the flag, as a word of its own or with "=" behind it.
+bool HasFlag(const std::vector<std::string>& argv, std::string_view flag);
 
 // A DNS label made of a model's path: "kimi-k3" of "/models/Kimi-K3/config.json".
 std::string DefaultName(const std::string& source);

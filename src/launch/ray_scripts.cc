@@ -6,6 +6,7 @@
 #include <array>
 #include <string_view>
 
+#include "engine/flag_table.h"
 #include "launch/bash_script.h"
 #include "launch/node_launch.h"
 #include "launch/node_scripts.h"
@@ -13,6 +14,9 @@
 
 namespace shardplan {
 namespace {
+
+// "span": a replica takes as many nodes as it needs.
+constexpr const char* kPackStrategy = "VLLM_RAY_DP_PACK_STRATEGY";
 
 constexpr const char* kWait = R"(
 # Ray counts the nodes that joined; vLLM plans with those that are there when it starts.
@@ -60,7 +64,7 @@ std::string StartWorker(const PreparedLaunch& launch) {
 
 }  // namespace
 
-std::vector<std::string> RayCommand(const std::vector<std::string>& argv) {
+std::vector<std::string> RayCommand(const std::vector<std::string>& argv, bool spans) {
   static constexpr std::array<std::string_view, 8> kDropped = {"--distributed-executor-backend",
                                                                "--nnodes",
                                                                "--node-rank",
@@ -69,11 +73,12 @@ std::vector<std::string> RayCommand(const std::vector<std::string>& argv) {
                                                                "--data-parallel-start-rank",
                                                                "--data-parallel-address",
                                                                "--data-parallel-rpc-port"};
-  const bool engines_elsewhere = Has(argv, "--data-parallel-address");
+  const bool engines_elsewhere = spans || Has(argv, "--data-parallel-address");
   std::vector<std::string> out;
   for (const ArgumentGroup& group : GroupArguments(argv)) {
     const std::string name = group[0].substr(0, group[0].find('='));
     if (std::find(kDropped.begin(), kDropped.end(), name) != kDropped.end()) continue;
+    if (spans && name == "--data-parallel-size-local") continue;
     if (name != "--headless") out.insert(out.end(), group.begin(), group.end());
   }
   // With engines on other nodes Ray places those, and each of them its own ranks.
@@ -89,8 +94,27 @@ Result<Bundle> MakeRayScripts(const LaunchInput& input) {
                 "expected vLLM, found SGLang, whose nodes find each other without Ray",
                 "write `shardplan launch commands` instead");
   }
-  SHARDPLAN_ASSIGN_OR_RETURN(const PreparedLaunch launch, PrepareLaunch(input));
-  const std::vector<std::string> argv = RayCommand(launch.nodes[0].argv);
+  SHARDPLAN_ASSIGN_OR_RETURN(PreparedLaunch launch, PrepareLaunch(input));
+  const ParallelSizes& sizes = input.plan.sizes;
+  const bool spans = sizes.dp > 1 && sizes.tp * sizes.pp > input.plan.gpus_per_node;
+  if (spans) {
+    // vllm-project/vllm#26367; 0.12.0 is the first release that surely has it.
+    constexpr const char* kSince = "0.12.0";
+    if (IsOlder(VersionOf(input), kSince)) {
+      return Fail(ErrorCode::kUnsupported, "launch ray",
+                  fmt::format("expected replicas of one node each, found {} of {} ranks: vLLM "
+                              "places such on Ray since {}",
+                              sizes.dp, sizes.tp * sizes.pp, kSince),
+                  "write `shardplan launch commands` instead");
+    }
+    for (NodeLaunch& node : launch.nodes) {
+      const bool given = std::any_of(node.env.begin(), node.env.end(), [](const auto& variable) {
+        return variable.first == kPackStrategy;
+      });
+      if (!given) node.env.emplace_back(kPackStrategy, "span");
+    }
+  }
+  const std::vector<std::string> argv = RayCommand(launch.nodes[0].argv, spans);
   const auto env = FactorEnvironment(Environments(launch));
   const bool several = launch.multi_node();
   std::string common = CommonHead("What the nodes of the Ray cluster have in common", launch);

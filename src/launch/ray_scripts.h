@@ -13,14 +13,15 @@ namespace shardplan {
 
 // head.sh, which starts the cluster, waits for its nodes and serves; worker-N.sh, which join it;
 // and common.sh. Fails as PrepareLaunch does, and with kUnsupported for SGLang, whose nodes find
-// each other without Ray.
+// each other without Ray, and for replicas over several nodes where vLLM cannot place them yet.
 Result<Bundle> MakeRayScripts(const LaunchInput& input);
 
 // The command of node 0 as Ray runs it for all nodes: without the flags by which processes of
 // several nodes find each other, and with the executor, or the data-parallel backend where whole
 // engines are on other nodes. Sources: vLLM's docs/serving/parallelism_scaling.md and
-// data_parallel_deployment.md.
-std::vector<std::string> RayCommand(const std::vector<std::string>& argv);
+// data_parallel_deployment.md. With `spans` a replica takes several nodes: the backend places it
+// too, and counts for itself how many of them there are on a node.
+std::vector<std::string> RayCommand(const std::vector<std::string>& argv, bool spans = false);
 
 }  // namespace shardplan
 

@@ -134,6 +134,11 @@ void FindImage(const Words& words, size_t end, ServeCommand* out) {
     if (!image) continue;
     out->image = std::move(image->name);
     out->image_tag = std::move(image->tag);
+    if (words[i].expands) return;
+    const std::string& text = words[i].text;
+    const size_t at = text.find('@');
+    out->image_whole = text.substr(0, at);
+    if (at != std::string::npos) out->image_digest = text.substr(at + 1);
     return;
   }
 }
@@ -235,6 +240,21 @@ Status Find(std::string_view text, int depth, ServeCommand* out, bool* found) {
 }
 
 }  // namespace
+
+std::string CudaOfTag(const std::string& tag) {
+  const size_t at = tag.find("-cu");
+  if (at == std::string::npos) return "";
+  const std::string digits = tag.substr(at + 3, tag.find('-', at + 1) - at - 3);
+  const bool number =
+      digits.size() == 3 && digits.find_first_not_of("0123456789") == std::string::npos;
+  return number ? digits.substr(0, 2) + "." + digits.substr(2) : "";
+}
+
+std::string TagOf(const std::string& image) {
+  const std::string base = BaseName(image.substr(0, image.find('@')));
+  const size_t colon = base.find(':');
+  return colon == std::string::npos ? "" : base.substr(colon + 1);
+}
 
 Result<ServeCommand> FindServeCommand(std::string_view text) {
   ServeCommand command;

@@ -20,7 +20,15 @@ struct ServeCommand {
   bool model_first = false;  // a first word without a dash is the model, whatever the parser says
   std::string image;         // "vllm-openai" of vllm/vllm-openai:v0.11.0; empty: no image
   std::string image_tag;     // "v0.11.0"; empty: no image, or no tag
+  std::string image_whole;   // "vllm/vllm-openai:v0.11.0"; empty where a shell completes it
+  std::string image_digest;  // "sha256:…"
 };
+
+// "12.9" of the tag "v0.31.0-cu129"; empty where it names none.
+std::string CudaOfTag(const std::string& tag);
+
+// "v0.31.0-cu129" of "registry:5000/vllm/vllm-openai:v0.31.0-cu129@sha256:…"
+std::string TagOf(const std::string& image);
 
 // Finds the one command in a script that serves: `vllm serve …`, `python -m
 // vllm.entrypoints.openai.api_server …`, the arguments of a vllm-openai image, `python -m

@@ -107,7 +107,8 @@ TEST(StagedDirectoryTest, RefusesToOverwrite) {
                 ": expected a new or empty directory, found a symbolic link; choose another path; "
                 "nothing is ever overwritten");
   EXPECT_EQ(RefusalOf(dir.Path("none/new")),
-            dir.Path("none/new") + ": cannot create: No such file or directory");
+            dir.Path("none/new") + ": expected a new directory in one that is there, found no " +
+                dir.Path("none/") + "; create that first");
   for (const char* path : {"", ".", "..", "/", "a/.."}) {
     EXPECT_EQ(StagedDirectory::Create(path).error().message,
               "expected the path of a new directory, found one without a name")

@@ -164,8 +164,10 @@ TEST(FromCommandTest, WhatMeansNothingIsCarried) {
     if (finding.id == "command.secret") secrets += finding.subject + " ";
   }
   EXPECT_EQ(secrets, "HF_TOKEN --api-key ");
+  EXPECT_THAT(s.command_secrets, ElementsAre("HF_TOKEN", "--api-key"));
   std::string flags;
   for (const GivenFlag& flag : s.command_flags) {
+    EXPECT_NE(flag.value, "k");
     flags += flag.name + (flag.modelled ? "* " : " ");
   }
   EXPECT_EQ(flags,

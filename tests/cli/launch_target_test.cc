@@ -102,6 +102,79 @@ TEST(LaunchTargetTest, SaysWhereTheModelIs) {
             std::string::npos);
 }
 
+TEST(LaunchTargetTest, KeysAreInNoFile) {
+  const std::string start = "launch docker tiny-dense/config.json --gpu h20-96 --model-path /m ";
+  const Outcome outcome =
+      RunProgram(start +
+                 "--from-command 'HF_TOKEN=sekret VLLM_API_KEY=k2sekret vllm serve /m -tp 1 "
+                 "--api-key topsekret'");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out.find("sekret"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("--api-key REMOVED"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("which no file holds: HF_TOKEN, VLLM_API_KEY, --api-key."),
+            std::string::npos)
+      << outcome.out;
+  EXPECT_NE(outcome.out.find("need VLLM_API_KEY "), std::string::npos) << outcome.out;
+  const Outcome env = RunProgram(start + "--env HF_TOKEN=sekret");
+  EXPECT_EQ(env.code, 2);
+  EXPECT_EQ(env.err.find("sekret"), std::string::npos) << env.err;
+  EXPECT_NE(env.err.find("--env HF_TOKEN: expected no key or token"), std::string::npos) << env.err;
+}
+
+TEST(LaunchTargetTest, TheImageIsWhatWasAskedFor) {
+  const auto image = [](const std::string& options) {
+    const Outcome outcome =
+        RunProgram("launch docker tiny-dense/config.json --gpu h20-96 --model-path /m " + options);
+    const size_t at = outcome.out.find("--entrypoint ");
+    if (at == std::string::npos) return outcome.err;
+    return outcome.out.substr(at, outcome.out.find('\n', at) - at);
+  };
+  EXPECT_EQ(image("--engine vllm@0.20.3"), "--entrypoint vllm vllm/vllm-openai:v0.20.3");
+  EXPECT_EQ(image("--from-command 'docker run vllm/vllm-openai:v0.31.0-cu129 --model /m'"),
+            "--entrypoint vllm vllm/vllm-openai:v0.31.0-cu129");
+}
+
+// Known issues ask for the CUDA of the image that runs.
+TEST(LaunchTargetTest, TheImageTellsItsCuda) {
+  const std::string command =
+      "launch docker tiny-dense/config.json --gpu h20-96 --model-path /m --engine vllm@0.31.0 "
+      "--driver 570.195.03";
+  const Outcome without = RunProgram(command);
+  EXPECT_NE((without.out + without.err).find("CUDA 13 needs a driver"), std::string::npos);
+  const Outcome with = RunProgram(command + " --image vllm/vllm-openai:v0.31.0-cu129");
+  EXPECT_EQ(with.code, 0) << with.err;
+  EXPECT_EQ(with.out.find("CUDA 13 needs a driver"), std::string::npos);
+}
+
+// Clients call the model by the word that was served.
+TEST(LaunchTargetTest, TheNameStaysWhereTheDirectoryIsAnother) {
+  const auto names = [](const std::string& command) {
+    const Outcome outcome = RunProgram(
+        "launch commands tiny-dense/config.json --gpu h20-96 --model-path /m --from-command '" +
+        command + "'");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.out;
+  };
+  EXPECT_NE(names("vllm serve org/tiny").find("--served-model-name org/tiny\n"), std::string::npos);
+  EXPECT_NE(names("python3 -m sglang.launch_server --model-path org/tiny")
+                .find("--served-model-name org/tiny\n"),
+            std::string::npos);
+  EXPECT_EQ(names("vllm serve org/tiny --served-model-name a").find("--served-model-name org"),
+            std::string::npos);
+  EXPECT_EQ(names("vllm serve /m").find("    --served-model-name"), std::string::npos);
+}
+
+TEST(LaunchTargetTest, ThePastedCommandSaysWhereProcessesMeet) {
+  const Outcome outcome = RunProgram(
+      "launch commands tiny-dense/config.json --gpu h20-96 --gpus-per-node 1 --model-path /m "
+      "--from-command 'vllm serve /m -pp 2 --nnodes 2 --master-addr 10.1.1.1 --master-port 1234 "
+      "--data-parallel-hybrid-lb'");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("MASTER_ADDR=10.1.1.1\n"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("--master-port 1234\n"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("launch.load_balancing"), std::string::npos) << outcome.out;
+}
+
 TEST(LaunchTargetTest, RefusesPlacesThatCannotBe) {
   const auto code = [](const std::string& options) {
     return RunProgram("launch commands tiny-dense/config.json --gpu h20-96 --model-path /m " +
@@ -112,6 +185,7 @@ TEST(LaunchTargetTest, RefusesPlacesThatCannotBe) {
   EXPECT_EQ(code("--name 'A b'"), 2);
   EXPECT_EQ(code("--port 99999"), 2);
   EXPECT_EQ(code("--host a --host b"), 2);
+  EXPECT_EQ(code("--env DRY_RUN=1"), 2);
   EXPECT_EQ(code("--api-host 'a b'"), 2);
   EXPECT_EQ(code("--fabric socket"), 0);
 }

@@ -47,6 +47,19 @@ TEST(BashScriptTest, AsksForWhatIsNotKnown) {
   EXPECT_THAT(NodeHead(Prepared(example), 1, {}), HasSubstr("export VLLM_HOST_IP=10.0.0.2\n"));
 }
 
+// ZMQ binds no names.
+TEST(BashScriptTest, ResolvesTheMasterWhereItIsBound) {
+  LaunchExample example = TwoNodes();
+  EXPECT_THAT(SiteSection(Prepared(example)), Not(HasSubstr("address_of")));
+  for (LaunchPlan& launch : example.plan.launch) {
+    launch.argv.insert(launch.argv.end(), {"--data-parallel-address", "<MASTER_ADDR>"});
+  }
+  EXPECT_THAT(SiteSection(Prepared(example)),
+              HasSubstr("address=$(address_of \"$MASTER_ADDR\" \"$VLLM_HOST_IP\")\n"));
+  FillSite(&example.site);
+  EXPECT_THAT(SiteSection(Prepared(example)), Not(HasSubstr("address_of")));
+}
+
 TEST(BashScriptTest, DescribesANode) {
   EXPECT_EQ(DescribeNode(Prepared(TwoNodes()), 1), "Node 1 of 2, ranks 8 to 15, stage 1");
 }

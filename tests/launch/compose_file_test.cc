@@ -94,6 +94,32 @@ TEST(ComposeFileTest, LimitsAndNetwork) {
   EXPECT_EQ(two["healthcheck"]["disable"].as<std::string>(), "true");
 }
 
+TEST(ComposeFileTest, ChosenCardsAndKeys) {
+  LaunchExample example = OneNode();
+  example.plan.launch[0].env.emplace_back("CUDA_VISIBLE_DEVICES", "4,5");
+  const YAML::Node open = Service(example, 0);
+  const YAML::Node cards = open["deploy"]["resources"]["reservations"]["devices"][0];
+  EXPECT_FALSE(cards["count"]);
+  EXPECT_EQ(Words(cards["device_ids"]), (std::vector<std::string>{"4", "5"}));
+  EXPECT_FALSE(open["environment"]["CUDA_VISIBLE_DEVICES"]);
+  EXPECT_TRUE(open["environment"]["VLLM_API_KEY"].IsNull());  // the caller's, if there is one
+  example.site.secrets = {"VLLM_API_KEY"};
+  EXPECT_THAT(Service(example, 0)["environment"]["VLLM_API_KEY"].as<std::string>(),
+              testing::StartsWith("${VLLM_API_KEY:?"));
+}
+
+// Replicas bind node 0's address.
+TEST(ComposeFileTest, ANameIsNoAddress) {
+  LaunchExample example = TwoNodes();
+  example.site.hosts = {"node-a", "node-b"};
+  EXPECT_EQ(Words(Service(example, 0)["command"])[13], "node-a");
+  for (LaunchPlan& launch : example.plan.launch) {
+    launch.argv = {"vllm", "serve", "/models/Kimi-K3", "--data-parallel-address", "<MASTER_ADDR>"};
+  }
+  EXPECT_THAT(Service(example, 0)["command"][3].as<std::string>(),
+              testing::StartsWith("${MASTER_ADDR:?"));
+}
+
 TEST(ComposeFileTest, Refusals) {
   ContainerOptions options;
   options.cpuset_mems = "0";

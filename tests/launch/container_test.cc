@@ -96,6 +96,60 @@ TEST(ContainerTest, LimitsCanBeGiven) {
   EXPECT_EQ(made.assumptions.size(), 1U);  // the start alone
 }
 
+TEST(ContainerTest, ARepositoryOfTheHubsCacheIsMountedWhole) {
+  LaunchExample example = OneNode();
+  const std::string root = "/hub/models--a--b";
+  example.site.model_path = root + "/snapshots/0a1b";
+  example.plan.launch[0].argv[2] = example.site.model_path;
+  const Container c = Made(example).nodes.at(0);
+  EXPECT_EQ(c.mounts[0].source, root);
+  EXPECT_EQ(c.mounts[0].target, root);
+  EXPECT_EQ(c.command[1], "<MODEL_PATH>");
+  EXPECT_EQ(MountedRoot("/hub/models--a--b/snapshots/0a1b/"), root);
+  EXPECT_EQ(MountedRoot("/snapshots/x"), "/snapshots/x");
+  EXPECT_EQ(MountedRoot("/models/k3"), "/models/k3");
+  EXPECT_EQ(MountedRoot(""), "");
+}
+
+TEST(ContainerTest, ChosenCards) {
+  const auto with = [](const std::string& list) {
+    LaunchExample example = OneNode();
+    example.plan.launch[0].env.emplace_back("CUDA_VISIBLE_DEVICES", list);
+    return MakeContainers(example.input(), {});
+  };
+  const auto chosen = with("4,5,6");
+  ASSERT_TRUE(chosen);
+  EXPECT_THAT(chosen->nodes[0].gpu_ids, ElementsAre("4", "5"));  // as many as there are ranks
+  EXPECT_FALSE(with("4"));
+  EXPECT_FALSE(with("4,-1"));
+  EXPECT_FALSE(with("4,\" --privileged"));
+}
+
+TEST(ContainerTest, NamesFilesThatItDoesNotSee) {
+  LaunchExample example = OneNode({"/t/x.jinja", "/m/y"});
+  std::vector<std::string>& argv = example.plan.launch[0].argv;
+  argv.insert(argv.end(), {"--ssl-certfile", "/m/c.pem", "--root-path", "/api",
+                           "--speculative-config", R"({"model": "/drafts/d"})"});
+  ContainerOptions options;
+  options.mounts = {"/m"};
+  const Containers made = Made(example, options);
+  EXPECT_THAT(made.notes, Contains(HasSubstr("--chat-template names /t/x.jinja")));
+  EXPECT_THAT(made.notes, Contains(HasSubstr("--mount /drafts.")));
+  EXPECT_THAT(made.notes, testing::Not(Contains(HasSubstr("/m/"))));
+  EXPECT_THAT(made.notes, testing::Not(Contains(HasSubstr("/api"))));
+  EXPECT_THAT(made.nodes[0].health->test.back(), HasSubstr("https://127.0.0.1:8000/health"));
+}
+
+TEST(ContainerTest, AMemoryLimitHoldsWhatIsSure) {
+  ContainerOptions options;
+  options.memory = Bytes(1024);
+  EXPECT_FALSE(MakeContainers(OneNode().input(), options));
+  options.memory = Bytes(int64_t{10} << 30);  // 4 GiB pinned, 2 ranks
+  EXPECT_THAT(Made(OneNode(), options).notes, Contains(HasSubstr("--memory 10")));
+  options.memory = Bytes(int64_t{100} << 30);
+  EXPECT_THAT(Made(OneNode(), options).notes, testing::Not(Contains(HasSubstr("--memory"))));
+}
+
 TEST(ContainerTest, Refusals) {
   const auto refuses = [](auto change) {
     ContainerOptions options;
@@ -108,6 +162,10 @@ TEST(ContainerTest, Refusals) {
   EXPECT_TRUE(refuses([](ContainerOptions* o) { o->image_digest = "sha256:12"; }));
   EXPECT_TRUE(refuses([](ContainerOptions* o) { o->cpuset_cpus = "0-3 --privileged"; }));
   EXPECT_TRUE(refuses([](ContainerOptions* o) { o->cpuset_mems = "-1"; }));
+  EXPECT_TRUE(refuses([](ContainerOptions* o) { o->cpuset_cpus = "5-1"; }));
+  EXPECT_TRUE(refuses([](ContainerOptions* o) { o->cpuset_cpus = "1,,2"; }));
+  EXPECT_TRUE(refuses([](ContainerOptions* o) { o->cpuset_cpus = "1-"; }));
+  EXPECT_FALSE(refuses([](ContainerOptions* o) { o->cpuset_cpus = "0-47,96-143,200"; }));
   EXPECT_TRUE(refuses([](ContainerOptions* o) { o->stage_index = "relative"; }));
   EXPECT_TRUE(refuses([](ContainerOptions* o) { o->mounts = {"relative"}; }));
   EXPECT_TRUE(refuses([](ContainerOptions* o) { o->ipc = "container:x"; }));
@@ -125,6 +183,22 @@ TEST(DefaultImageTest, IsTheEnginesOwn) {
   plan.engine = "sglang";
   plan.engine_version = "0.5.21";
   EXPECT_EQ(DefaultImage(plan), "lmsysorg/sglang:v0.5.21");
+}
+
+TEST(DefaultImageTest, IsWhatWasAskedFor) {
+  LaunchExample example = OneNode();
+  EXPECT_EQ(DefaultImage(example.input()), "vllm/vllm-openai:v0.31.0");
+  example.site.engine_version = "0.9.2";
+  EXPECT_EQ(DefaultImage(example.input()), "vllm/vllm-openai:v0.9.2");
+  example.site.engine_version = "0.31";
+  EXPECT_EQ(DefaultImage(example.input()), "vllm/vllm-openai:v0.31.0");
+  example.site.engine_version = "0.5.4.post1";
+  EXPECT_EQ(DefaultImage(example.input()), "vllm/vllm-openai:v0.5.4.post1");
+  example.site.image = "vllm/vllm-openai:v0.31.0-cu129";
+  EXPECT_EQ(DefaultImage(example.input()), example.site.image);
+  example.site.image_digest = "sha256:" + std::string(64, 'b');
+  EXPECT_EQ(Made(example).nodes[0].image,
+            "vllm/vllm-openai:v0.31.0-cu129@sha256:" + std::string(64, 'b'));
 }
 
 }  // namespace

@@ -77,6 +77,7 @@ TEST(DockerScriptsTest, TheContainerGetsEveryWordAsItIs) {
                            "type=bind,\"source=/it's, here\",\"target=/it's, here\",readonly"));
   std::vector<std::string> env;
   for (const auto& [name, value] : example.plan.launch[0].env) env.push_back(name + "=" + value);
+  env.emplace_back("VLLM_API_KEY");  // where the caller has one
   EXPECT_EQ(ValuesOf(words, "--env"), env);
   // A shell in the container reads the check back.
   const std::vector<std::string> health = ValuesOf(words, "--health-cmd");
@@ -109,6 +110,58 @@ TEST(DockerScriptsTest, SeveralNodes) {
   }
 }
 
+TEST(DockerScriptsTest, ChosenCardsAreHandedIn) {
+  const TempDir dir;
+  dir.Write("m/config.json", "{}");
+  LaunchExample example = OneNode();
+  MoveModel(&example, dir.Path("m"));
+  example.plan.launch[0].env.emplace_back("CUDA_VISIBLE_DEVICES", "4,5");
+  BundleWorld world(Scripts(example));
+  const BundleRun run = world.Run("node-0.sh");
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(ValuesOf(run.calls.at(0).argv, "--gpus"), testing::ElementsAre("\"device=4,5\""));
+  EXPECT_THAT(ValuesOf(run.calls[0].argv, "--env"),
+              testing::Not(Contains(HasSubstr("CUDA_VISIBLE_DEVICES"))));
+}
+
+TEST(DockerScriptsTest, KeysAreNamedAndNotWritten) {
+  const TempDir dir;
+  dir.Write("m/config.json", "{}");
+  LaunchExample example = OneNode();
+  MoveModel(&example, dir.Path("m"));
+  example.site.secrets = {"--api-key", "HF_TOKEN"};
+  BundleWorld world(Scripts(example));
+  const BundleRun missing = world.Run("node-0.sh");
+  EXPECT_EQ(missing.code, 1);
+  EXPECT_THAT(missing.err, HasSubstr("VLLM_API_KEY is not set"));
+  const BundleRun run = world.Run("node-0.sh", {}, {{"VLLM_API_KEY", "zz"}});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(ValuesOf(run.calls.at(0).argv, "--env"), Contains("VLLM_API_KEY"));
+  EXPECT_THAT(ValuesOf(run.calls[0].argv, "--env"), Contains("HF_TOKEN"));
+  EXPECT_EQ(run.calls[0].env.at("VLLM_API_KEY"), "zz");
+  EXPECT_THAT(world.Run("node-0.sh", {"--dry-run"}, {{"VLLM_API_KEY", "zz"}}).out,
+              testing::Not(HasSubstr("zz")));
+}
+
+// SGLang reads no variable: its flag gets the key from one.
+TEST(DockerScriptsTest, SglangsKeyStandsBehindItsFlag) {
+  const TempDir dir;
+  dir.Write("m/config.json", "{}");
+  LaunchExample example = OneNode();
+  example.plan.engine = "sglang";
+  example.site.model_path = dir.Path("m");
+  example.site.secrets = {"--api-key"};
+  example.plan.launch[0].argv = {"python3", "-m", "sglang.launch_server", "--model-path",
+                                 dir.Path("m")};
+  const Bundle bundle = Scripts(example);
+  EXPECT_THAT(bundle.files.back().text, HasSubstr("    --api-key \"$SGLANG_API_KEY\"\n"));
+  BundleWorld world(bundle);
+  const BundleRun run = world.Run("node-0.sh", {}, {{"SGLANG_API_KEY", "z z"}});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(ValuesOf(run.calls.at(0).argv, "--api-key"), testing::ElementsAre("z z"));
+  EXPECT_EQ(world.Run("node-0.sh").code, 1);
+}
+
 TEST(DockerScriptsTest, APinnedImageNeedsNoComment) {
   ContainerOptions options;
   EXPECT_THAT(Scripts(OneNode()).files.back().text, HasSubstr("# A tag can be moved"));
@@ -129,6 +182,10 @@ TEST(DockerScriptsTest, ShellcheckIsContent) {
   options.stage_index = "/it's/stages";
   EXPECT_EQ(BundleWorld(Scripts(TwoNodes(HostileWords()), options)).Shellcheck(), "");
   EXPECT_EQ(BundleWorld(Scripts(OneNode())).Shellcheck(), "");
+  LaunchExample example = OneNode();
+  example.site.secrets = {"--api-key"};
+  example.plan.launch[0].env.emplace_back("CUDA_VISIBLE_DEVICES", "4,5");
+  EXPECT_EQ(BundleWorld(Scripts(example)).Shellcheck(), "");
 }
 
 }  // namespace

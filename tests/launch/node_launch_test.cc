@@ -173,6 +173,60 @@ TEST(PrepareLaunchTest, SglangsNodesAllHaveAPort) {
   EXPECT_FALSE(launch->nodes[1].serves_api);
 }
 
+TEST(PrepareLaunchTest, AKeyThatTheCommandHadIsAskedFor) {
+  LaunchExample example = OneNode();
+  example.site.secrets = {"HF_TOKEN"};
+  auto launch = PrepareLaunch(example.input());
+  ASSERT_TRUE(launch);
+  EXPECT_THAT(Names(*launch), ElementsAre("MODEL_PATH"));
+  example.site.secrets = {"--api-key"};
+  launch = PrepareLaunch(example.input());
+  ASSERT_TRUE(launch);
+  EXPECT_TRUE(launch->Find("VLLM_API_KEY")->secret);
+  example.plan.engine = "sglang";
+  example.site.secrets = {"--api-key", "--admin-api-key"};
+  launch = PrepareLaunch(example.input());
+  ASSERT_TRUE(launch);
+  const std::vector<std::string>& argv = launch->nodes[0].argv;
+  EXPECT_THAT(
+      std::vector<std::string>(argv.end() - 4, argv.end()),
+      ElementsAre("--api-key", "<SGLANG_API_KEY>", "--admin-api-key", "<SGLANG_ADMIN_API_KEY>"));
+}
+
+TEST(PrepareLaunchTest, PortsOfThePastedCommandCount) {
+  LaunchExample example = TwoNodes();
+  example.site.ports = {{"--master-port", "1234"}, {"--dist-init-addr", "77"}};
+  for (LaunchPlan& node : example.plan.launch) {
+    node.argv.insert(node.argv.end(), {"--dist-init-addr", "<MASTER_ADDR>:5000"});
+  }
+  const auto launch = PrepareLaunch(example.input());
+  ASSERT_TRUE(launch);
+  EXPECT_EQ(launch->nodes[1].argv[16], "1234");
+  EXPECT_EQ(launch->nodes[1].argv.back(), "<MASTER_ADDR>:77");
+  example.site.ports = {{"--master-port", "70000"}};
+  EXPECT_FALSE(PrepareLaunch(example.input()));
+}
+
+TEST(PrepareLaunchTest, KnowsWhatTheCommandDoes) {
+  LaunchExample example = TwoNodes();
+  auto launch = PrepareLaunch(example.input());
+  ASSERT_TRUE(launch);
+  EXPECT_FALSE(launch->binds_master);
+  EXPECT_FALSE(launch->tls);
+  example.plan.launch[0].argv.insert(
+      example.plan.launch[0].argv.end(),
+      {"--data-parallel-address", "<MASTER_ADDR>", "--ssl-certfile=/c.pem"});
+  launch = PrepareLaunch(example.input());
+  ASSERT_TRUE(launch);
+  EXPECT_TRUE(launch->binds_master);
+  EXPECT_TRUE(launch->tls);
+  example.site.engine_version = "0.30.9";
+  EXPECT_EQ(PrepareLaunch(example.input())->engine, "vLLM 0.30.9");
+  EXPECT_TRUE(IsAddress("::1"));
+  EXPECT_FALSE(IsAddress("node-1"));
+  EXPECT_FALSE(HasFlag({"--ssl-certfiles"}, "--ssl-certfile"));
+}
+
 TEST(PrepareLaunchTest, Refusals) {
   const auto refuses = [](auto change) {
     LaunchExample example = TwoNodes();
@@ -183,6 +237,12 @@ TEST(PrepareLaunchTest, Refusals) {
   EXPECT_TRUE(refuses([](LaunchExample* e) { e->site.hosts = {"a"}; }));
   EXPECT_TRUE(refuses([](LaunchExample* e) { e->site.hosts = {"a", "b c"}; }));
   EXPECT_TRUE(refuses([](LaunchExample* e) { e->site.hosts = {"a", "-b"}; }));
+  EXPECT_TRUE(refuses([](LaunchExample* e) { e->site.hosts = {"a", "a"}; }));
+  EXPECT_TRUE(refuses([](LaunchExample* e) { e->site.hosts = {"a", "300.1.1.1"}; }));
+  EXPECT_TRUE(refuses([](LaunchExample* e) { e->site.gid_index = 999; }));
+  for (const char* name : {"DRY_RUN", "SHOWN", "OPTIONS", "MODEL_PATH", "HOST", "UID"}) {
+    EXPECT_TRUE(refuses([&](LaunchExample* e) { e->plan.launch[0].env = {{name, "1"}}; })) << name;
+  }
   EXPECT_TRUE(refuses([](LaunchExample* e) { e->site.master_addr = "a$(id)"; }));
   EXPECT_TRUE(refuses([](LaunchExample* e) { e->site.api_host = "a\"b"; }));
   EXPECT_TRUE(refuses([](LaunchExample* e) { e->site.name = "Kimi K3"; }));

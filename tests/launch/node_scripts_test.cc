@@ -165,6 +165,8 @@ TEST(NodeScriptsTest, LooksBeforeItStarts) {
             "node-0.sh: 2 GPUs are visible, 8 are needed\n");
   EXPECT_EQ(fails(&world, {{"CUDA_VISIBLE_DEVICES", ""}}),
             "node-0.sh: 0 GPUs are visible, 8 are needed\n");
+  EXPECT_EQ(fails(&world, {{"CUDA_VISIBLE_DEVICES", "0,-1,2,3,4,5,6,7"}}),
+            "node-0.sh: 1 GPUs are visible, 8 are needed\n");
   world.AddProgram("nvidia-smi", "echo no driver; exit 9");
   EXPECT_EQ(fails(&world), "node-0.sh: nvidia-smi cannot list the GPUs: no driver\n");
   example.site.socket_ifname = "nowhere7";
@@ -192,6 +194,30 @@ TEST(NodeScriptsTest, HostNamesAreResolved) {
   EXPECT_THAT(unknown.err, HasSubstr("VLLM_HOST_IP is not set"));
 }
 
+// A host's own name may be its loopback, which the other nodes cannot reach.
+TEST(NodeScriptsTest, ReplicasBindAnAddress) {
+  const TempDir dir;
+  LaunchExample example = TwoNodes();
+  FillSite(&example.site);
+  example.site.master_addr = "node-a";
+  for (LaunchPlan& launch : example.plan.launch) {
+    launch.argv.insert(launch.argv.end(), {"--data-parallel-address", "<MASTER_ADDR>"});
+  }
+  MoveModel(&example, HostileModel(dir));
+  BundleWorld world(Scripts(example));
+  world.AddProgram("getent", "echo '10.1.1.6  STREAM node-a'");
+  const BundleRun run = world.Run("node-1.sh");
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.calls.at(0).argv, testing::Contains("10.1.1.6"));
+  world.AddProgram("getent", "echo '127.0.1.1  STREAM node-a'");
+  EXPECT_THAT(world.Run("node-0.sh").calls.at(0).argv, testing::Contains("10.0.0.1"));
+  world.AddProgram("getent", "exit 2");
+  const BundleRun unknown = world.Run("node-1.sh");
+  EXPECT_EQ(unknown.code, 1);
+  EXPECT_EQ(unknown.err,
+            "node-1.sh: node-a: no address of that host is known here: set MASTER_ADDR\n");
+}
+
 TEST(NodeScriptsTest, RefusesOtherWords) {
   BundleWorld world(Scripts(OneNode()));
   const BundleRun run = world.Run("node-0.sh", {"--dryrun"});
@@ -206,6 +232,11 @@ TEST(NodeScriptsTest, ShellcheckIsContent) {
   FillSite(&example.site);
   EXPECT_EQ(BundleWorld(Scripts(example)).Shellcheck(), "");
   example.site.hosts = {"a", "b"};
+  EXPECT_EQ(BundleWorld(Scripts(example)).Shellcheck(), "");
+  example.site.secrets = {"--api-key"};
+  for (LaunchPlan& launch : example.plan.launch) {
+    launch.argv.insert(launch.argv.end(), {"--data-parallel-address", "<MASTER_ADDR>"});
+  }
   EXPECT_EQ(BundleWorld(Scripts(example)).Shellcheck(), "");
   EXPECT_EQ(BundleWorld(Scripts(OneNode())).Shellcheck(), "");
 }

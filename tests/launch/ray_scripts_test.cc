@@ -44,6 +44,19 @@ TEST(RayCommandTest, RayPlacesEnginesOnOtherNodes) {
                   "8", "--data-parallel-backend", "ray"));
 }
 
+TEST(RayScriptsTest, AReplicaMayTakeSeveralNodes) {
+  LaunchExample example = TwoNodes();
+  example.plan.sizes.dp = 2;
+  const Bundle bundle = Scripts(example);
+  const std::string& common = bundle.files.back().text;
+  EXPECT_THAT(common, HasSubstr("export VLLM_RAY_DP_PACK_STRATEGY=span\n"));
+  EXPECT_THAT(common, HasSubstr("--data-parallel-backend ray\n"));
+  EXPECT_THAT(RayCommand({"vllm", "serve", "/m", "--data-parallel-size-local", "1"}, true),
+              ElementsAre("vllm", "serve", "/m", "--data-parallel-backend", "ray"));
+  example.plan.engine_version = "0.11.0";
+  EXPECT_FALSE(MakeRayScripts(example.input()));
+}
+
 TEST(RayScriptsTest, TheHeadWaitsAndServes) {
   const TempDir dir;
   dir.Write("a model/config.json", "{}");

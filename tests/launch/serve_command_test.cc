@@ -100,6 +100,18 @@ TEST(ServeCommandTest, RaysClusterIsNoProgramOfItsOwn) {
   EXPECT_EQ(Found("ray start --head").substr(0, 6), "error:");
 }
 
+TEST(ServeCommandTest, ImagesAreKeptWhole) {
+  const auto found =
+      FindServeCommand("docker run here.io:5000/vllm/vllm-openai:v1-cu129@sha256:0 m");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->image_whole, "here.io:5000/vllm/vllm-openai:v1-cu129");
+  EXPECT_EQ(found->image_digest, "sha256:0");
+  EXPECT_EQ(FindServeCommand("docker run $HUB/vllm-openai:v1 m")->image_whole, "");
+  EXPECT_EQ(TagOf("here.io:5000/vllm/vllm-openai"), "");
+  EXPECT_EQ(CudaOfTag(TagOf("here.io:5000/a/b:v1-cu129-x@sha256:0")), "12.9");
+  EXPECT_EQ(CudaOfTag("v0.31.0"), "");
+}
+
 TEST(ServeCommandTest, WhatIsNoCommandIsRefused) {
   const std::string none =
       "error: command: expected `vllm serve MODEL …` or `python3 -m sglang.launch_server …`, found "

@@ -93,6 +93,32 @@ TEST(SlurmJobTest, SaysWhatIsMissing) {
   EXPECT_THAT(job.err, HasSubstr("scontrol names no hosts for x"));
 }
 
+TEST(SlurmJobTest, AsksForNothingThatItFinds) {
+  const Bundle bundle = Job(TwoNodes());
+  for (const SiteVariable& variable : bundle.variables) {
+    EXPECT_NE(variable.name, "MASTER_ADDR");
+    EXPECT_NE(variable.name, "VLLM_HOST_IP");
+  }
+  EXPECT_THAT(bundle.files[0].text, HasSubstr("\nunset VLLM_HOST_IP\n"));
+  BundleWorld world(bundle);
+  const BundleRun outside = world.Run("job.sbatch");
+  EXPECT_EQ(outside.code, 1);
+  EXPECT_EQ(outside.err, "job.sbatch: SLURM_JOB_NODELIST is not set: submit it with sbatch\n");
+}
+
+TEST(SlurmJobTest, TimesAreSbatchs) {
+  const auto takes = [](const std::string& time) {
+    return MakeSlurmJob(TwoNodes().input(), {"", "", "", time}).has_value();
+  };
+  for (const char* time :
+       {"30", "30:00", "1:00:00", "2-00", "2-00:00", "2-00:00:00", "UNLIMITED"}) {
+    EXPECT_TRUE(takes(time)) << time;
+  }
+  for (const char* time : {"1x", "-1", "1:", ":1", "1-2-3", "1:2:3:4", "1:2-3", "x"}) {
+    EXPECT_FALSE(takes(time)) << time;
+  }
+}
+
 TEST(SlurmJobTest, OneNodeNeedsNoMaster) {
   EXPECT_THAT(Job(OneNode()).files[0].text, Not(HasSubstr("MASTER_ADDR")));
 }
@@ -111,6 +137,8 @@ TEST(SlurmJobTest, RefusesWhatALineCannotHold) {
   EXPECT_FALSE(MakeSlurmJob(example.input(), {"", "", "", "--x"}));
   LaunchExample hosts = TwoNodes();
   hosts.site.hosts = {"a"};
+  EXPECT_FALSE(MakeSlurmJob(hosts.input(), {}));
+  hosts.site.hosts = {"a", "a"};
   EXPECT_FALSE(MakeSlurmJob(hosts.input(), {}));
   hosts.site.hosts = {"a", "b c"};
   EXPECT_FALSE(MakeSlurmJob(hosts.input(), {}));

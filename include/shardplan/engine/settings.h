@@ -120,6 +120,8 @@ struct EngineSettings {
   // Flags of a command that was read, all of them, in its order: which of them this version has is
   // told beside the plan.
   std::vector<GivenFlag> command_flags;
+  // Names of the keys and tokens that it had, flags and variables: their values are kept nowhere.
+  std::vector<std::string> command_secrets;
 };
 
 }  // namespace shardplan

@@ -27,6 +27,7 @@ struct SiteVariable {
   std::vector<std::string> values = {};
   bool per_host = false;  // another one on every node
   bool exported = true;   // the engine reads it itself
+  bool secret = false;    // a key: its value is in no file and in no text that is printed
 
   bool known() const { return !values.empty(); }
   // Of a node; empty where it is not known.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shardplan/model/model.h"
@@ -23,8 +24,9 @@ enum class Fabric {
 // which the artefact checks before anything starts.
 struct LaunchSite {
   std::string name;                // of the deployment: "kimi-k3"; a DNS label
-  std::string image;               // "vllm/vllm-openai:v0.31.0"
-  std::string image_digest;        // "sha256:…"
+  std::string engine_version;      // that was asked for: "0.9.2"; empty: the plan's
+  std::string image;               // where the target is given none: "vllm/vllm-openai:v0.31.0"
+  std::string image_digest;        // of that one: "sha256:…"
   std::vector<std::string> hosts;  // of the nodes, in order; none or one a node
   // Where the checkpoint lies on every node, absolute. Empty: nobody said so, or the engine gets it
   // by name; then the commands of the plan hold "<MODEL_PATH>", or the name.
@@ -36,6 +38,10 @@ struct LaunchSite {
   Fabric fabric = Fabric::kRoce;       // between nodes
   int64_t port = 8000;                 // of the API
   std::string api_host = "127.0.0.1";  // that the API listens on
+  // Ports between the nodes that a pasted command has, by flag: "--master-port", "1234".
+  std::vector<std::pair<std::string, std::string>> ports;
+  // Keys and tokens that a pasted command had, as EngineSettings::command_secrets names them.
+  std::vector<std::string> secrets;
 };
 
 // All of it has to outlive the call.

@@ -36,6 +36,8 @@ struct Deployment {
   std::string engine = "vllm";  // or "sglang"
   std::string engine_version;   // empty: the newest profile
   std::string cuda;             // that it was built with: "12.9"; empty: what the version's own is
+  std::string image;            // that a command names, without a digest; empty: none
+  std::string image_digest;     // "sha256:…"
   ParallelSizes sizes;
   std::optional<std::vector<int64_t>> partition;  // layers per stage
   EngineSettings settings;                        // vLLM's, and what both engines take

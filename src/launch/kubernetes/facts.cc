@@ -48,13 +48,17 @@ Status SetImage(const LaunchInput& input, Facts* facts) {
       return Refuse("--image", "expected the engine's image for this card, found none",
                     "the default images are built for NVIDIA's cards");
     }
-    facts->image = DefaultImage(input.plan);
+    const std::string image = DefaultImage(input);
+    facts->image = image.substr(0, image.find('@'));
     facts->image_derived = true;
   }
   SHARDPLAN_RETURN_IF_ERROR(CheckImage(facts->image));
-  if (o.image_digest.empty()) return {};
-  facts->image += "@" + o.image_digest;
-  return CheckDigest(o.image_digest);
+  // A digest of a pasted command is that command's image's.
+  const bool pasted = o.image_digest.empty() && facts->image_derived;
+  const std::string& digest = pasted ? input.site.image_digest : o.image_digest;
+  if (digest.empty()) return {};
+  facts->image += "@" + digest;
+  return CheckDigest(digest);
 }
 
 // The word behind a flag, "--flag value" or "--flag=value"; the last one counts.
@@ -217,8 +221,10 @@ Status SetRanks(const Plan& plan, Facts* facts) {
 // Those that the pod sets from its own address are not taken from a command, nor those that choose
 // cards: a pod has its own, numbered from 0, which the device plugin gives it.
 void SetEnvironment(const LaunchSite& site, Facts* facts) {
-  std::set<std::string> seen = {"POD_IP",       "POD_NAME",       "POD_NAMESPACE",
-                                "VLLM_HOST_IP", "SGLANG_HOST_IP", "NODE_INDEX"};
+  std::set<std::string> seen = {"POD_IP", "POD_NAME", "POD_NAMESPACE", "VLLM_HOST_IP",
+                                "SGLANG_HOST_IP", "NODE_INDEX",
+                                // The device plugin chooses the cards and numbers them anew.
+                                "CUDA_VISIBLE_DEVICES"};
   const auto add = [&](const std::string& name, const std::string& value) {
     if (!value.empty() && seen.insert(name).second) facts->env.emplace_back(name, value);
   };

@@ -240,6 +240,12 @@ void Explain(const Facts& facts, Bundle* bundle) {
                     "--image-digest.",
                     facts.image));
   }
+  const auto& of_plan = facts.command.env;
+  if (std::any_of(of_plan.begin(), of_plan.end(),
+                  [](const auto& variable) { return variable.first == "CUDA_VISIBLE_DEVICES"; })) {
+    bundle->notes.emplace_back(
+        "CUDA_VISIBLE_DEVICES is left out: the device plugin chooses a pod's cards.");
+  }
   if (facts.is_lws()) {
     bundle->notes.emplace_back("The LeaderWorkerSet controller has to be in the cluster.");
   }

@@ -53,6 +53,23 @@ TEST(KubernetesFactsTest, Images) {
   EXPECT_EQ(world.Facts().gpu_resource, "amd.com/gpu");
 }
 
+TEST(KubernetesFactsTest, TheImageOfAPastedCommandStays) {
+  KubernetesWorld world = VllmWorld(1);
+  world.site.engine_version = "0.9.2";
+  EXPECT_EQ(world.Facts().image, "vllm/vllm-openai:v0.9.2");
+  world.site.image = "vllm/vllm-openai:v0.31.0-cu129";
+  world.site.image_digest = "sha256:" + std::string(64, '1');
+  EXPECT_EQ(world.Facts().image, "vllm/vllm-openai:v0.31.0-cu129@sha256:" + std::string(64, '1'));
+  world.options.image = "registry.local/vllm:v1";
+  EXPECT_EQ(world.Facts().image, "registry.local/vllm:v1");
+}
+
+TEST(KubernetesFactsTest, ThePluginChoosesTheCards) {
+  KubernetesWorld world = VllmWorld(1);
+  world.plan.launch.front().env.emplace_back("CUDA_VISIBLE_DEVICES", "4,5");
+  for (const auto& variable : world.Facts().env) EXPECT_NE(variable.first, "CUDA_VISIBLE_DEVICES");
+}
+
 TEST(KubernetesFactsTest, TheModelHasToBeAPathOfTheNodes) {
   KubernetesWorld world = VllmWorld(1);
   std::string& model = world.plan.launch.front().argv[2];
