@@ -63,9 +63,12 @@ SourcedBytes VisibleOf(const GpuSpec& gpu, const SourcedBytes& total) {
                       FormatMiB(reserve), gpu.id)};
 }
 
+// By the driver's name, which aliases have without its maker.
 bool IsCalled(const GpuSpec& gpu, const std::string& lower) {
-  return Lower(gpu.id) == lower || Lower(gpu.name) == lower ||
-         std::find(gpu.aliases.begin(), gpu.aliases.end(), lower) != gpu.aliases.end();
+  constexpr std::string_view kMaker = "nvidia ";
+  const std::string alias = lower.starts_with(kMaker) ? lower.substr(kMaker.size()) : lower;
+  return gpu.id == alias || Lower(gpu.name) == lower ||
+         std::find(gpu.aliases.begin(), gpu.aliases.end(), alias) != gpu.aliases.end();
 }
 
 // A card that was written beside what nvidia-smi showed of another one. A name that the catalogue

@@ -23,8 +23,10 @@ constexpr double kFastest = 1e6;
 // A value in a list: the name of the list is what errors say.
 Result<std::vector<YAML::Node>> ListOf(const Mapping& map, std::string_view key, size_t most) {
   SHARDPLAN_ASSIGN_OR_RETURN(const YAML::Node node, map.Get(key));
-  if (!node.IsSequence() || node.size() == 0 || node.size() > most) {
-    return map.Expected(key, node, fmt::format("a list of 1 to {}", most));
+  if (!node.IsSequence()) return map.Expected(key, node, fmt::format("a list of 1 to {}", most));
+  if (node.size() == 0 || node.size() > most) {
+    return map.place().Fail(node.Mark(), fmt::format("{}: expected a list of 1 to {}, found {}",
+                                                     map.Name(key), most, node.size()));
   }
   std::vector<YAML::Node> out;
   for (const YAML::Node& entry : node) out.push_back(entry);

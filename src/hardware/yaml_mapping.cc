@@ -109,9 +109,9 @@ Result<std::string> Mapping::DatedSource() const {
 tl::unexpected<Error> Mapping::Expected(std::string_view key, const YAML::Node& node,
                                         std::string_view what) const {
   const std::string found = node.IsScalar()     ? Printable(node.Scalar(), 60)
-                            : node.IsSequence() ? (node.size() == 0 ? "an empty list" : "a list")
-                            : node.IsMap() ? (node.size() == 0 ? "an empty mapping" : "a mapping")
-                                           : "nothing";
+                            : node.IsSequence() ? "a list"
+                            : node.IsMap()      ? "a mapping"
+                                                : "nothing";
   // yaml-cpp marks a value that is not there where the next one begins.
   const Entry* const entry = Find(key);
   const YAML::Mark mark = node.IsNull() && entry != nullptr ? entry->mark : node.Mark();

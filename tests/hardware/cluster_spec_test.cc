@@ -56,7 +56,7 @@ TEST(ResolveCardTest, ACardBesideFactsIsTheOneThatIsThere) {
   card.gpu = "h20-141";
   EXPECT_TRUE(ResolveCard(Cards(), card));
   // A name that the catalogue doesn't know.
-  card.read_name = "NVIDIA H20-3e";
+  card.read_name = "NVIDIA H20-9x";
   EXPECT_TRUE(ResolveCard(Cards(), card));
 }
 

@@ -191,6 +191,8 @@ TEST(ReadNodeKindTest, FiguresThatCannotBe) {
   EXPECT_THAT(
       ErrorOf("gpus: {gpu: a}\nnics: [{name: x, count: 2, gbit_per_s: 1, protocol: roce}]\n"),
       HasSubstr("nodes[0].nics.count: expected 1 port of that name, found 2"));
+  EXPECT_THAT(ErrorOf("gpus: []\n"),
+              HasSubstr("nodes[0].gpus: expected a list of 1 to 64, found 0"));
   EXPECT_THAT(ErrorOf("gpus: {gpu: a, count: 010}\n"), HasSubstr("without leading zeros"));
 }
 
