@@ -121,23 +121,25 @@ TooFewCards TellTooFewCards(const ClusterSpec& cluster, const ClusterShare& shar
   const int64_t usable = share.nodes * share.cards_per_node;
   out.message = fmt::format("{} ranks need {} GPUs, {} node(s) of {} have {}", world, world,
                             share.nodes, share.cards_per_node, usable);
-  if (usable < all) {
-    out.message += fmt::format(
-        " of the {} in {}: every node takes the same number of ranks, as many as the smallest of "
-        "the first nodes holds",
-        all, Printable(cluster.file));
-  } else {
-    out.message += fmt::format(", all that {} tells", Printable(cluster.file));
-  }
-  out.fix = "a smaller layout, or a cluster with more cards";
   // More nodes never hold less.
   const auto holds = [&](int64_t nodes) {
     const ClusterShare more = ShareOf(cluster, nodes, world);
     return more.nodes * more.cards_per_node >= world;
   };
-  int64_t least = 1;
   int64_t enough = cluster.nodes();
-  if (!holds(enough)) return out;
+  if (usable >= all) {
+    out.message += fmt::format(", all that {} tells", Printable(cluster.file));
+  } else {
+    out.message += fmt::format(" of the {} in {}", all, Printable(cluster.file));
+  }
+  if (!holds(enough)) {
+    if (usable < all) {
+      out.message += ": every node takes the same number of ranks, as many as the smallest holds";
+    }
+    out.fix = "a smaller layout, or a cluster with more cards";
+    return out;
+  }
+  int64_t least = 1;
   while (least < enough) {
     const int64_t middle = least + (enough - least) / 2;
     if (holds(middle)) {

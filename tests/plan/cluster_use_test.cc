@@ -232,8 +232,9 @@ TEST(TellTooFewCardsTest, WhyAndWhatThereIs) {
                                      "c.yaml: every node takes the same number of ranks"));
   EXPECT_EQ(few.fix, "a smaller layout, or a cluster with more cards");
   const auto three = Cluster({Server("h20-96", 8, 3)});
-  EXPECT_EQ(TellTooFewCards(*three, ShareOf(*three, 1, 16), 16).fix,
-            "--nodes 2 or a smaller layout");
+  const TooFewCards first = TellTooFewCards(*three, ShareOf(*three, 1, 16), 16);
+  EXPECT_EQ(first.message, "16 ranks need 16 GPUs, 1 node(s) of 8 have 8 of the 24 in c.yaml");
+  EXPECT_EQ(first.fix, "--nodes 2 or a smaller layout");
   EXPECT_THAT(TellTooFewCards(*three, ShareOf(*three, {}, 32), 32).message,
               HasSubstr("3 node(s) of 8 have 24, all that c.yaml tells"));
 }
