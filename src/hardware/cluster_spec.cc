@@ -63,6 +63,33 @@ SourcedBytes VisibleOf(const GpuSpec& gpu, const SourcedBytes& total) {
                       FormatMiB(reserve), gpu.id)};
 }
 
+// By the driver's name, which aliases have without its maker.
+bool IsCalled(const GpuSpec& gpu, const std::string& lower) {
+  constexpr std::string_view kMaker = "nvidia ";
+  const std::string alias = lower.starts_with(kMaker) ? lower.substr(kMaker.size()) : lower;
+  return gpu.id == alias || Lower(gpu.name) == lower ||
+         std::find(gpu.aliases.begin(), gpu.aliases.end(), alias) != gpu.aliases.end();
+}
+
+// A card that was written beside what nvidia-smi showed of another one. A name that the catalogue
+// does not know says nothing; a total may be less by the ECC bits of GDDR memory, 6 %.
+Status CheckRead(const Catalog& catalog, const CardSpec& card, const GpuSpec& gpu) {
+  if (card.read_name.empty()) return {};
+  const std::string lower = Lower(card.read_name);
+  const bool other = !card.described && !IsCalled(gpu, lower) &&
+                     std::any_of(catalog.gpus().begin(), catalog.gpus().end(),
+                                 [&](const GpuSpec& known) { return IsCalled(known, lower); });
+  const Bytes own = gpu.device_total.bytes.central;
+  const Bytes difference = own > card.read_total ? own - card.read_total : card.read_total - own;
+  const bool size = card.read_total > Bytes() && difference.count() > own.count() / 10;
+  if (!other && !size) return {};
+  return Fail(ErrorCode::kInvalidInput, card.where,
+              fmt::format("expected the card of the facts, {} with {}, found {} with {}",
+                          Printable(card.read_name, 60), FormatMiB(card.read_total),
+                          Printable(card.gpu, 60), FormatMiB(own)),
+              "leave gpus out, or name the card that is there");
+}
+
 }  // namespace
 
 std::string_view ToString(NicProtocol protocol) {
@@ -130,6 +157,7 @@ std::string ClusterSpec::NameOf(int64_t node) const {
 
 Result<GpuSpec> ResolveCard(const Catalog& catalog, const CardSpec& card) {
   SHARDPLAN_ASSIGN_OR_RETURN(GpuSpec gpu, BaseOf(catalog, card));
+  SHARDPLAN_RETURN_IF_ERROR(CheckRead(catalog, card, gpu));
   if (card.device_total) {
     if (!card.cuda_visible) gpu.cuda_visible = VisibleOf(gpu, *card.device_total);
     gpu.device_total = *card.device_total;

@@ -26,7 +26,11 @@ Result<ClusterYaml> ReadCluster(const Place& place, const YAML::Node& document) 
   }
   SHARDPLAN_ASSIGN_OR_RETURN(const Told told, Told::Read(map));
   SHARDPLAN_ASSIGN_OR_RETURN(const YAML::Node nodes, map.Get("nodes"));
-  if (!nodes.IsSequence() || nodes.size() == 0) {
+  if (nodes.IsSequence() && nodes.size() == 0) {
+    return place.Fail(nodes.Mark(),
+                      "nodes: expected a list of servers, at least one, found an empty list");
+  }
+  if (!nodes.IsSequence()) {
     return map.Expected("nodes", nodes, "a list of servers, at least one");
   }
   std::set<std::string> hosts;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <optional>
 #include <utility>
@@ -22,21 +23,48 @@ constexpr double kFastest = 1e6;
 // A value in a list: the name of the list is what errors say.
 Result<std::vector<YAML::Node>> ListOf(const Mapping& map, std::string_view key, size_t most) {
   SHARDPLAN_ASSIGN_OR_RETURN(const YAML::Node node, map.Get(key));
-  if (!node.IsSequence() || node.size() == 0 || node.size() > most) {
-    return map.Expected(key, node, fmt::format("a list of 1 to {}", most));
+  if (!node.IsSequence()) return map.Expected(key, node, fmt::format("a list of 1 to {}", most));
+  if (node.size() == 0 || node.size() > most) {
+    return map.place().Fail(node.Mark(), fmt::format("{}: expected a list of 1 to {}, found {}",
+                                                     map.Name(key), most, node.size()));
   }
   std::vector<YAML::Node> out;
   for (const YAML::Node& entry : node) out.push_back(entry);
   return out;
 }
 
-// "0-31,64-95" and the like; words that numactl takes.
-Result<std::string> CpusOf(const Mapping& map) {
+constexpr size_t kMostCpus = 8192;  // of a kernel
+
+// "0-31,64-95" and the like, words that numactl takes. `seen` are the CPUs of other NUMA nodes.
+Result<std::string> CpusOf(const Mapping& map, std::vector<bool>* seen) {
   SHARDPLAN_ASSIGN_OR_RETURN(std::string cpus, map.Text("cpus"));
-  if (cpus.size() > 4096 || cpus.find_first_not_of("0123456789-,") != std::string::npos) {
-    return map.Expected("cpus", *map.Get("cpus"), "a list of CPUs such as 0-31,64-95");
+  SHARDPLAN_ASSIGN_OR_RETURN(const YAML::Node node, map.Get("cpus"));
+  seen->resize(kMostCpus);
+  const char* at = cpus.data();
+  const char* const end = at + cpus.size();
+  const auto number = [&](size_t* out) {
+    const auto [next, error] = std::from_chars(at, end, *out);
+    at = next;
+    return error == std::errc() && *out < kMostCpus;
+  };
+  while (true) {
+    size_t first = 0;
+    bool good = number(&first);
+    size_t last = first;
+    if (good && at != end && *at == '-') {
+      ++at;
+      good = number(&last) && first <= last;
+    }
+    if (!good || (at != end && *at != ',')) {
+      return map.Expected("cpus", node, "a list of CPUs such as 0-31,64-95");
+    }
+    for (size_t cpu = first; cpu <= last; ++cpu) {
+      if ((*seen)[cpu]) return map.Expected("cpus", node, fmt::format("CPU {} once", cpu));
+      (*seen)[cpu] = true;
+    }
+    if (at == end) return cpus;
+    ++at;
   }
-  return cpus;
 }
 
 // A size by itself, or a mapping with its basis, source and date.
@@ -57,6 +85,7 @@ Status OptionalCapacity(const Mapping& map, std::string_view key, const Told& to
 Result<SourcedRate> Rate(const Mapping& map, std::string_view key, const Told& told) {
   SHARDPLAN_ASSIGN_OR_RETURN(const double value, map.Count(key, kFastest));
   SHARDPLAN_ASSIGN_OR_RETURN(const YAML::Node node, map.Get(key));
+  if (value <= 0) return map.Expected(key, node, "a rate above 0");
   return SourcedRate{value, told.basis, told.SourceAt(map.place(), node.Mark())};
 }
 
@@ -228,6 +257,7 @@ class KindReader {
     static const std::vector<std::string> kKeys = {"node", "memory", "cpus", "gpus"};
     SHARDPLAN_ASSIGN_OR_RETURN(const auto nodes, ListOf(map, "numa", kMostNumaNodes));
     std::vector<bool> seen;
+    std::vector<bool> cpus;
     for (const YAML::Node& node : nodes) {
       SHARDPLAN_ASSIGN_OR_RETURN(const Mapping entry,
                                  Mapping::Read(place_, node, map.Name("numa"), kKeys));
@@ -239,7 +269,7 @@ class KindReader {
       }
       SHARDPLAN_RETURN_IF_ERROR(OptionalCapacity(entry, "memory", told_, &numa.memory));
       if (entry.Has("cpus")) {
-        SHARDPLAN_ASSIGN_OR_RETURN(numa.cpus, CpusOf(entry));
+        SHARDPLAN_ASSIGN_OR_RETURN(numa.cpus, CpusOf(entry, &cpus));
       }
       if (entry.Has("gpus")) {
         SHARDPLAN_ASSIGN_OR_RETURN(const YAML::Node list, entry.Get("gpus"));
@@ -316,6 +346,12 @@ class KindReader {
       NicSpec nic;
       if (entry.Has("name")) {
         SHARDPLAN_ASSIGN_OR_RETURN(nic.name, entry.Text("name"));
+        const bool second = std::any_of(out_.kind.nics.begin(), out_.kind.nics.end(),
+                                        [&](const NicSpec& n) { return n.name == nic.name; });
+        if (second) {
+          return place_.Fail(entry.mark(), fmt::format("{}: second {}", map.Name("nics"),
+                                                       Printable(nic.name, 60)));
+        }
       }
       SHARDPLAN_ASSIGN_OR_RETURN(nic.gbit_per_s, Rate(entry, "gbit_per_s", told_));
       SHARDPLAN_ASSIGN_OR_RETURN(const std::string protocol, entry.Text("protocol"));
@@ -334,6 +370,9 @@ class KindReader {
       if (count < 1 || out_.kind.nics.size() + count > kMostParts) {
         return place_.Fail(entry.mark(), fmt::format("{}: expected 1 to {} ports a node",
                                                      map.Name("nics"), kMostParts));
+      }
+      if (count > 1 && !nic.name.empty()) {
+        return entry.Expected("count", *entry.Get("count"), "1 port of that name");
       }
       out_.kind.nics.insert(out_.kind.nics.end(), count, nic);
     }

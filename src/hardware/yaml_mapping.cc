@@ -7,6 +7,28 @@
 
 namespace shardplan::internal {
 
+namespace {
+
+// "2026-11-29", a day that there is.
+bool IsDate(const std::string& text) {
+  if (text.size() != 10) return false;
+  int number[3] = {0, 0, 0};
+  int part = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (i == 4 || i == 7) {
+      if (text[i] != '-') return false;
+      ++part;
+      continue;
+    }
+    if (text[i] < '0' || text[i] > '9') return false;
+    number[part] = number[part] * 10 + (text[i] - '0');
+  }
+  static constexpr int kDays[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  return number[1] >= 1 && number[1] <= 12 && number[2] >= 1 && number[2] <= kDays[number[1] - 1];
+}
+
+}  // namespace
+
 tl::unexpected<Error> Place::Fail(const YAML::Mark& mark, std::string message,
                                   std::string hint) const {
   return shardplan::Fail(ErrorCode::kInvalidInput, At(mark), std::move(message), std::move(hint));
@@ -80,11 +102,7 @@ Result<std::string> Mapping::DatedSource() const {
   SHARDPLAN_ASSIGN_OR_RETURN(const std::string source, Text("source"));
   SHARDPLAN_ASSIGN_OR_RETURN(const YAML::Node node, Get("date"));
   const std::string date = node.IsScalar() ? node.Scalar() : "";
-  bool good = date.size() == 10;
-  for (size_t i = 0; good && i < date.size(); ++i) {
-    good = i == 4 || i == 7 ? date[i] == '-' : date[i] >= '0' && date[i] <= '9';
-  }
-  if (!good) return Expected("date", node, "a date such as 2026-11-29");
+  if (!IsDate(date)) return Expected("date", node, "a date such as 2026-11-29");
   return fmt::format("{} ({})", source, date);
 }
 

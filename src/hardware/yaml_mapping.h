@@ -63,6 +63,9 @@ class Mapping {
     const std::string text = node.IsScalar() ? node.Scalar() : "";
     Number value{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    // YAML 1.1 reads 010 as eight, YAML 1.2 as ten.
+    const bool octal = text.size() > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9';
+    if (octal) return Expected(key, node, "a number without leading zeros");
     if (error != std::errc() || end != text.data() + text.size() ||
         !(value >= 0 && value <= most)) {
       return Expected(key, node, fmt::format("a number from 0 to {}", most));
@@ -121,6 +124,10 @@ Result<Spec> ReadDocument(std::string_view text, const std::string& file, const 
     }
     return read(place, documents[0]);
   } catch (const YAML::Exception& e) {
+    // Of a text, yaml-cpp says so where it gives up at a depth.
+    if (e.msg == YAML::ErrorMsg::BAD_FILE) {
+      return place.Fail(e.mark, "expected YAML, found lists or mappings nested too deep");
+    }
     return place.Fail(e.mark, "expected YAML: " + Printable(e.msg));
   }
 }

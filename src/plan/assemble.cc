@@ -347,6 +347,7 @@ PlacementRequest PlacementRequestOf(const Environment& env, const Prepared& p) {
   request.gpu = &p.gpu;
   request.place = &p.placement;
   request.drivers = env.drivers.get();
+  request.driver = p.deployment.driver;
   request.has_experts = p.context.arch->moe.experts > 0;
   if (vllm::UsesAll2All(p.context.sizes)) {
     request.exchange = ExpertExchange::kDispatch;

@@ -131,7 +131,7 @@ class Finder {
     if (image == nullptr) return;
     const DriverTable::Toolkit& toolkit = *r_.drivers->ToolkitOf(image->cuda);
     for (int64_t node = 0; node < plan_.nodes; ++node) {
-      const std::string& driver = r_.cluster->KindOf(node).driver;
+      const std::string& driver = r_.driver.empty() ? r_.cluster->KindOf(node).driver : r_.driver;
       if (driver.empty() || CompareDotted(driver, toolkit.driver) >= 0) continue;
       const bool dead = CompareDotted(driver, toolkit.oldest) < 0;
       const std::string with = fmt::format("{} {} is built with CUDA {} ({})",

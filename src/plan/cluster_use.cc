@@ -28,7 +28,8 @@ bool SameCapacity(const std::optional<SourcedBytes>& a, const std::optional<Sour
 
 bool SameCard(const CardSpec& a, const CardSpec& b) {
   const auto joined = [](const CardSpec& card) { return card.nvlink_group.value_or(0) >= 0; };
-  return a.gpu == b.gpu && a.described.has_value() == b.described.has_value() &&
+  return a.gpu == b.gpu && a.read_name == b.read_name && a.read_total == b.read_total &&
+         a.described.has_value() == b.described.has_value() &&
          SameCapacity(a.device_total, b.device_total) &&
          SameCapacity(a.cuda_visible, b.cuda_visible) && joined(a) == joined(b);
 }
@@ -89,6 +90,13 @@ Result<GpuSpec> CardFor(const Catalog& catalog, const Deployment& d) {
       if (i > 0 && SameCard(kind.cards[i], kind.cards[i - 1])) continue;
       SHARDPLAN_ASSIGN_OR_RETURN(GpuSpec gpu, ResolveCard(catalog, kind.cards[i]));
       ApplyNvlink(kind, kind.cards[i], &gpu);
+      if (smallest && smallest->vendor != gpu.vendor) {
+        return Fail(ErrorCode::kInvalidInput, kind.cards[i].where,
+                    fmt::format("expected cards of one vendor in a deployment, found {} beside {}",
+                                Printable(gpu.name, 60), Printable(smallest->name, 60)),
+                    "--nodes N takes the first N nodes alone: an engine is built for CUDA or for "
+                    "ROCm, a deployment for each");
+      }
       if (!smallest || gpu.cuda_visible.bytes.central < smallest->cuda_visible.bytes.central) {
         smallest = std::move(gpu);
       }
@@ -102,6 +110,46 @@ bool HasSameCard(const Deployment& a, const Deployment& b) {
   if (a.gpu != b.gpu || a.cluster != b.cluster) return false;
   if (!a.cluster || HasOneCard(*a.cluster)) return true;
   return a.nodes == b.nodes && WorldOf(a) == WorldOf(b);
+}
+
+TooFewCards TellTooFewCards(const ClusterSpec& cluster, const ClusterShare& share, int64_t world) {
+  TooFewCards out;
+  int64_t all = 0;
+  for (const NodeKind& kind : cluster.kinds) {
+    all += internal::CheckedMul(kind.count, CardsOf(kind));
+  }
+  const int64_t usable = share.nodes * share.cards_per_node;
+  out.message = fmt::format("{} ranks need {} GPUs, {} node(s) of {} have {}", world, world,
+                            share.nodes, share.cards_per_node, usable);
+  // More nodes never hold less.
+  const auto holds = [&](int64_t nodes) {
+    const ClusterShare more = ShareOf(cluster, nodes, world);
+    return more.nodes * more.cards_per_node >= world;
+  };
+  int64_t enough = cluster.nodes();
+  if (usable >= all) {
+    out.message += fmt::format(", all that {} tells", Printable(cluster.file));
+  } else {
+    out.message += fmt::format(" of the {} in {}", all, Printable(cluster.file));
+  }
+  if (!holds(enough)) {
+    if (usable < all) {
+      out.message += ": every node takes the same number of ranks, as many as the smallest holds";
+    }
+    out.fix = "a smaller layout, or a cluster with more cards";
+    return out;
+  }
+  int64_t least = 1;
+  while (least < enough) {
+    const int64_t middle = least + (enough - least) / 2;
+    if (holds(middle)) {
+      enough = middle;
+    } else {
+      least = middle + 1;
+    }
+  }
+  out.fix = fmt::format("--nodes {} or a smaller layout", enough);
+  return out;
 }
 
 Result<Deployment> InCluster(const Deployment& deployment, int64_t world) {

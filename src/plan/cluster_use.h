@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "shardplan/base/finding.h"
@@ -29,12 +30,20 @@ ClusterShare ShareOf(const ClusterSpec& cluster, std::optional<int64_t> most, in
 bool HasOneCard(const ClusterSpec& cluster);
 
 // The card that a deployment is planned with: the catalogue's, or of a cluster the one of its share
-// of which CUDA sees least. Fails as Catalog::FindGpu and ResolveCard do, and with kUsage where
-// both --gpu and a cluster are given.
+// of which CUDA sees least. Fails as Catalog::FindGpu and ResolveCard do, with kUsage where
+// both --gpu and a cluster are given, and with kInvalidInput for cards of several vendors.
 Result<GpuSpec> CardFor(const Catalog& catalog, const Deployment& deployment);
 
 // Whether the next deployment is planned with the same card as the last one, without a look-up.
 bool HasSameCard(const Deployment& a, const Deployment& b);
+
+// Words for a layout of more ranks than a share of the cluster holds: how many cards count and why,
+// and the nodes that would do, of those that there are.
+struct TooFewCards {
+  std::string message;
+  std::string fix;
+};
+TooFewCards TellTooFewCards(const ClusterSpec& cluster, const ClusterShare& share, int64_t world);
 
 // The deployment with nodes and cards of its cluster, which it has. `world` is the number
 // of ranks. Fails with kUsage for more nodes than there are.

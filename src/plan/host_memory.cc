@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "shardplan/base/units.h"
 
@@ -81,30 +82,69 @@ class Checker {
       CheckShm(host);
       CheckMemlock(host);
     }
+    for (size_t i = 0; i < out_.size(); ++i) out_[i].subject = SubjectOf(told_[i]);
     TellNeeds();
     return std::move(out_);
   }
 
  private:
-  // Nodes that are alike say the same: once is enough.
+  // What a finding is about: nodes, and a part of each.
+  struct Subject {
+    std::vector<std::string> hosts;
+    std::string part;
+  };
+
+  static std::string SubjectOf(const Subject& subject) {
+    constexpr size_t kMost = 4;  // names that are told
+    std::string out = subject.hosts.front();
+    const size_t count = subject.hosts.size();
+    const size_t shown = count <= kMost ? count : kMost - 1;
+    for (size_t i = 1; i < shown; ++i) {
+      out += (i + 1 == count ? " and " : ", ") + subject.hosts[i];
+    }
+    if (shown < count) out += fmt::format(" and {} more", count - shown);
+    return subject.part.empty() ? out : out + ", " + subject.part;
+  }
+
+  // Nodes that are alike say the same: once is enough, for all of them.
   void Add(const char* id, Severity severity, const HostPlan& host, std::string_view part,
            std::string message, std::string fix) {
-    const bool known = std::any_of(out_.begin(), out_.end(), [&](const Finding& f) {
-      return f.id == id && f.message == message;
+    for (size_t i = 0; i < out_.size(); ++i) {
+      if (out_[i].id != id || out_[i].message != message || told_[i].part != part) continue;
+      if (told_[i].hosts.back() != host.name) told_[i].hosts.push_back(host.name);
+      return;
+    }
+    out_.push_back({id, severity, "", std::move(message), std::move(fix)});
+    told_.push_back({{host.name}, std::string(part)});
+  }
+
+  int64_t RanksOn(const HostPlan& host, const NumaBytes& numa) const {
+    return std::count_if(plan_.ranks.begin(), plan_.ranks.end(), [&](const RankPlan& rank) {
+      return rank.place.node == host.node && rank.numa_node == numa.numa_node;
     });
-    if (known) return;
-    std::string subject = host.name;
-    if (!part.empty()) subject += fmt::format(", {}", part);
-    out_.push_back({id, severity, std::move(subject), std::move(message), std::move(fix)});
   }
 
   void CheckNuma(const HostPlan& host) {
     for (const NumaBytes& numa : host.per_numa) {
-      if (!numa.memory || numa.allocated <= *numa.memory) continue;
+      if (!numa.memory) continue;
+      const int64_t ranks = RanksOn(host, numa);
+      const Bytes pinned = numa.allocated + request_.kv_tier * ranks;
+      const Bytes all = pinned + kWorker.central * ranks;
       const std::string part = fmt::format("NUMA node {}", numa.numa_node);
-      const std::string message = fmt::format(
-          "{} of pinned weights on a NUMA node of {}: {} too much", FormatGiB(numa.allocated, 1),
-          FormatGiB(*numa.memory, 1), FormatGiB(numa.allocated - *numa.memory, 1));
+      if (pinned <= *numa.memory) {
+        if (!request_.bound || pinned == Bytes() || all <= *numa.memory) continue;
+        Add("host.numa_memory", Severity::kWarning, host, part,
+            fmt::format("{} pinned and about {} of {} processes are more than the {} of a NUMA "
+                        "node; --numa-bind takes none from another node",
+                        FormatGiB(pinned, 1), FormatGiB(all - pinned, 1), ranks,
+                        FormatGiB(*numa.memory, 1)),
+            "offload less, or leave --numa-bind out (slower: weights on the other socket)");
+        continue;
+      }
+      const std::string message =
+          fmt::format("{} of pinned {} on a NUMA node of {}: {} too much", FormatGiB(pinned, 1),
+                      request_.kv_tier == Bytes() ? "weights" : "memory",
+                      FormatGiB(*numa.memory, 1), FormatGiB(pinned - *numa.memory, 1));
       if (request_.bound) {
         Add("host.numa_memory", Severity::kError, host, part,
             message + "; --numa-bind takes none from another node, the kernel kills the worker",
@@ -244,6 +284,7 @@ class Checker {
   const HostRequest& request_;
   const Plan& plan_;
   std::vector<Finding> out_;
+  std::vector<Subject> told_;  // one for each of out_, until the end
 };
 
 }  // namespace

@@ -237,10 +237,12 @@ class Finder {
       if (!nic.numa_node) return;
       with_port.insert(*nic.numa_node);
     }
+    const bool told = kind.NumaOfCards().has_value();
+    if (!told && !r_.place->numa_known) return;
     std::set<int64_t> far;
     std::set<int64_t> numa;
     for (const RankPlan& rank : plan_.ranks) {
-      if (rank.place.node != node || !r_.place->numa_told) continue;
+      if (rank.place.node != node) continue;
       if (with_port.contains(static_cast<int>(rank.numa_node))) continue;
       far.insert(rank.place.gpu);
       numa.insert(rank.numa_node);
@@ -248,9 +250,10 @@ class Finder {
     if (far.empty()) return;
     Add("placement.nic_socket", Severity::kWarning, name,
         fmt::format(
-            "cards {} are on NUMA node {}, where no network port is: what they send to other "
+            "cards {} are on NUMA node {}{}, where no network port is: what they send to other "
             "nodes crosses the link between sockets",
-            Names(far), Names(numa)),
+            Names(far), Names(numa),
+            told ? "" : fmt::format(" by the usual wiring of {} cards", plan_.gpus_per_node)),
         "a port on each socket, or the ranks that talk over the network on the cards beside it");
   }
 

@@ -25,6 +25,7 @@ struct PlacementRequest {
   const GpuSpec* gpu = nullptr;  // that the plan is made with
   const NodePlacement* place = nullptr;
   const DriverTable* drivers = nullptr;  // null: nothing is said of drivers
+  std::string driver;                    // --driver: instead of what the cluster tells; or empty
   bool has_experts = false;
   ExpertExchange exchange = ExpertExchange::kAllReduce;
   bool custom_all_reduce = true;  // not switched off

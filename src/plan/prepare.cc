@@ -58,7 +58,10 @@ void PlaceOnNodes(const Environment& env, const Deployment& d, Prepared* out) {
   };
   if (place.nodes == 0) {
     const int64_t available = d.nodes.value_or(0) * place.gpus_per_node;
-    if (d.nodes && available < world) {
+    if (d.cluster && available < world) {
+      TooFewCards few = TellTooFewCards(*d.cluster, {*d.nodes, place.gpus_per_node}, world);
+      finding("layout.world_size", Severity::kError, std::move(few.message), std::move(few.fix));
+    } else if (d.nodes && available < world) {
       finding("layout.world_size", Severity::kError,
               fmt::format("{} ranks need {} GPUs, {} node(s) of {} have {}", world, world, *d.nodes,
                           place.gpus_per_node, available),

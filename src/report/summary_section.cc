@@ -40,7 +40,10 @@ std::string DescribeLayout(const Plan& plan) {
   const ParallelSizes& s = plan.sizes;
   std::string text =
       s.dp > 1 && !s.dp_in_tp ? fmt::format("DP{} × TP{}", s.dp, s.tp) : fmt::format("TP{}", s.tp);
-  if (s.pp > 1) text += fmt::format(" × PP{} ({})", s.pp, FormatPartition(plan.stages));
+  if (s.pp > 1) text += fmt::format(" × PP{}", s.pp);
+  if (s.pp > 1 && !plan.stages.empty()) {
+    text += fmt::format(" ({})", FormatPartition(plan.stages));
+  }
   if (s.dcp > 1) text += fmt::format(", DCP{}", s.dcp);
   if (s.expert_size && *s.expert_size > 1) text += fmt::format(", EP{}", *s.expert_size);
   if (s.dp_in_tp) text += fmt::format(", attention DP{}", s.dp);

@@ -78,5 +78,67 @@ TEST(ReadClusterTest, SaysWhatIsWrong) {
   EXPECT_THAT(ErrorOf(ReadCluster(special)), HasSubstr("expected a file, found a directory"));
 }
 
+TEST(ReadClusterTest, FiguresThatContradictEachOther) {
+  const TempDir dir;
+  const auto error = [&](const std::string& keys) {
+    return ErrorOf(
+        ReadCluster(dir.Write("c.yaml", "nodes:\n  - gpus: {gpu: a, count: 4}\n" + keys)));
+  };
+  const std::string numa =
+      "    numa:\n      - {node: 0, memory: 5 GiB, gpus: [0, 1]}\n"
+      "      - {node: 1, memory: 5 GiB, gpus: [2, 3]}\n";
+  EXPECT_EQ(error(numa + "    memory: 10 GiB\n"), "parsed");
+  EXPECT_THAT(error(numa + "    memory: 300 TiB\n"),
+              HasSubstr("c.yaml:2: expected memory of at most the 10.000 GiB of all NUMA nodes"));
+  EXPECT_THAT(error("    memory: 10 GiB\n    container_memory: 12 GiB\n"),
+              HasSubstr("c.yaml:2: expected container_memory of at most the node's 10.000 GiB"));
+  EXPECT_THAT(error(numa + "    container_memory: 12 GiB\n"), HasSubstr("container_memory"));
+  EXPECT_THAT(error(numa + "    nics: [{name: x, gbit_per_s: 1, protocol: roce, numa: 7}]\n"),
+              HasSubstr("c.yaml:2: port x is on NUMA node 7, which the node's numa list"));
+}
+
+TEST(ReadClusterTest, CardsThatANumaListLeavesOut) {
+  const TempDir dir;
+  const std::string some = dir.Write(
+      "s.yaml", "nodes:\n  - {gpus: {gpu: a, count: 4}, numa: [{node: 0, gpus: [0, 2]}]}\n");
+  EXPECT_THAT(ErrorOf(ReadCluster(some)),
+              HasSubstr("s.yaml:2: expected the NUMA node of every card or of none, found none of "
+                        "cards 1, 3"));
+  const std::string none = dir.Write(
+      "n.yaml", "nodes:\n  - {gpus: {gpu: a, count: 4}, numa: [{node: 0, memory: 1 GiB}]}\n");
+  EXPECT_EQ(ErrorOf(ReadCluster(none)), "parsed");
+}
+
+TEST(ReadClusterTest, AFolderIsOfOneNodeOrOfSeveral) {
+  const TempDir dir;
+  dir.Write("query.csv", Sample("query.csv"));
+  std::filesystem::create_directory(dir.Path("notes"));
+  dir.Write("notes/read.me", "not an output\n");
+  std::filesystem::create_directory(dir.Path("n1"));
+  dir.Write("n1/smi.txt", Sample("smi-q.txt"));
+  EXPECT_THAT(ErrorOf(ReadCluster(dir.path())),
+              HasSubstr("expected outputs of one node or a folder for each node, found outputs "
+                        "here and in "));
+  const TempDir nested;
+  std::filesystem::create_directories(nested.Path("n1/more"));
+  nested.Write("n1/query.csv", Sample("query.csv"));
+  nested.Write("n1/more/smi.txt", Sample("smi-q.txt"));
+  EXPECT_THAT(ErrorOf(ReadCluster(nested.path())), HasSubstr("give each node a folder of its own"));
+}
+
+TEST(ReadClusterTest, AnOutputIsNoClusterFile) {
+  EXPECT_THAT(ErrorOf(ReadCluster(testing_support::SamplePath("smi-q.txt"))),
+              HasSubstr("expected a cluster file, found what a tool prints about a server; "
+                        "--cluster FOLDER reads such files"));
+  EXPECT_THAT(ErrorOf(ReadCluster(testing_support::SamplePath("query.csv"))),
+              HasSubstr("expected a cluster file"));
+  const TempDir dir;
+  EXPECT_THAT(ErrorOf(ReadCluster(dir.Write("e.yaml", "nodes: []\n"))),
+              HasSubstr("expected a list of servers, at least one, found an empty list"));
+  EXPECT_THAT(ErrorOf(ReadCluster(dir.Write("m.yaml", "nodes:\n  - {facts: [gone.csv]}\n"))),
+              testing::AllOf(HasSubstr("m.yaml:2: facts: "), HasSubstr("gone.csv: cannot open"),
+                             HasSubstr("the folder of the file as it was given")));
+}
+
 }  // namespace
 }  // namespace shardplan

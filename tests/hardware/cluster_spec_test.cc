@@ -39,6 +39,27 @@ TEST(ResolveCardTest, TheCatalogueGivesTheRest) {
   EXPECT_EQ(told->capability, catalogue.capability);
 }
 
+TEST(ResolveCardTest, ACardBesideFactsIsTheOneThatIsThere) {
+  CardSpec card = Card("h20-96");
+  card.read_name = "NVIDIA H200";
+  card.read_total = Bytes(143'771 * kMiB);
+  card.device_total = Told(card.read_total);
+  EXPECT_THAT(ResolveCard(Cards(), card).error().ToString(),
+              HasSubstr("c.yaml:7: expected the card of the facts, NVIDIA H200 with 143,771 MiB, "
+                        "found h20-96 with"));
+  card.gpu = "h200-141";
+  EXPECT_TRUE(ResolveCard(Cards(), card));
+  // One name, two cards.
+  card.read_name = "NVIDIA H20";
+  card.gpu = "h20-96";
+  EXPECT_FALSE(ResolveCard(Cards(), card));
+  card.gpu = "h20-141";
+  EXPECT_TRUE(ResolveCard(Cards(), card));
+  // A name that the catalogue doesn't know.
+  card.read_name = "NVIDIA H20-9x";
+  EXPECT_TRUE(ResolveCard(Cards(), card));
+}
+
 TEST(ResolveCardTest, ATotalAloneKeepsTheReserve) {
   CardSpec card = Card("h20-96");
   card.device_total = Told(Bytes(97'871 * kMiB - kGiB));

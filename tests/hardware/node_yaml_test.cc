@@ -168,6 +168,34 @@ TEST(ReadNodeKindTest, ErrorsNameTheLine) {
   EXPECT_THAT(ErrorOf("gpus: {gpu: a}\nbasis: exact\n"), HasSubstr("missing key nodes[0].source"));
 }
 
+TEST(ReadNodeKindTest, FiguresThatCannotBe) {
+  for (const char* cpus :
+       {"9-3", "0-", "-3", "0,,2", "1,", "0-99999", "0--1", "99999999999999999999"}) {
+    EXPECT_THAT(
+        ErrorOf(std::string("gpus: {gpu: a}\nnuma:\n  - {node: 0, cpus: '") + cpus + "'}\n"),
+        HasSubstr("cpus: expected a list of CPUs"))
+        << cpus;
+  }
+  EXPECT_THAT(
+      ErrorOf("gpus: {gpu: a}\nnuma:\n  - {node: 0, cpus: 0-7}\n  - {node: 1, cpus: '7,8'}\n"),
+      HasSubstr("c.yaml:4: nodes[0].numa.cpus: expected CPU 7 once"));
+  EXPECT_THAT(ErrorOf("gpus: {gpu: a}\npcie_gb_per_s: 0\n"),
+              HasSubstr("c.yaml:2: nodes[0].pcie_gb_per_s: expected a rate above 0, found 0"));
+  EXPECT_THAT(ErrorOf("gpus: {gpu: a}\nnics: [{gbit_per_s: 0, protocol: roce}]\n"),
+              HasSubstr("nodes[0].nics.gbit_per_s: expected a rate above 0"));
+  EXPECT_THAT(ErrorOf("gpus: {gpu: a}\ndisks: [{read_gb_per_s: 0}]\n"),
+              HasSubstr("read_gb_per_s: expected a rate above 0"));
+  EXPECT_THAT(ErrorOf("gpus: {gpu: a}\nnics:\n  - {name: x, gbit_per_s: 1, protocol: roce}\n"
+                      "  - {name: x, gbit_per_s: 1, protocol: roce}\n"),
+              HasSubstr("c.yaml:4: nodes[0].nics: second x"));
+  EXPECT_THAT(
+      ErrorOf("gpus: {gpu: a}\nnics: [{name: x, count: 2, gbit_per_s: 1, protocol: roce}]\n"),
+      HasSubstr("nodes[0].nics.count: expected 1 port of that name, found 2"));
+  EXPECT_THAT(ErrorOf("gpus: []\n"),
+              HasSubstr("nodes[0].gpus: expected a list of 1 to 64, found 0"));
+  EXPECT_THAT(ErrorOf("gpus: {gpu: a, count: 010}\n"), HasSubstr("without leading zeros"));
+}
+
 TEST(ReadNodeKindTest, FactsStayBelowTheFile) {
   for (const char* path : {"/etc/passwd", "../x", "a/../../x", "..", "a/.."}) {
     EXPECT_THAT(ErrorOf(std::string("facts: [") + path + "]\n"),

@@ -36,6 +36,9 @@ TEST(MappingTest, KnownKeysOnce) {
   EXPECT_EQ(ErrorOf("a: x\n"), "dir/toy.yaml:1: missing key b");
   EXPECT_EQ(ErrorOf("a: x\nb: 11\n"),
             "dir/toy.yaml:2: b: expected a number from 0 to 10, found 11");
+  EXPECT_EQ(ErrorOf("a: x\nb: 010\n"),
+            "dir/toy.yaml:2: b: expected a number without leading zeros, found 010");
+  EXPECT_EQ(ErrorOf("a: x\nb: 0\n"), "read");
   EXPECT_EQ(ErrorOf("a: [x]\nb: 1\n"), "dir/toy.yaml:1: a: expected a text, found a list");
   EXPECT_EQ(ErrorOf("[a]: x\n"), "dir/toy.yaml:1: expected a word as the key");
   EXPECT_EQ(ErrorOf("- a\n"), "dir/toy.yaml:1: expected a mapping");
@@ -44,7 +47,24 @@ TEST(MappingTest, KnownKeysOnce) {
 TEST(ReadDocumentTest, OneSoundDocument) {
   EXPECT_EQ(ErrorOf("a: x\n---\nb: 1\n"), "dir/toy.yaml:1: expected one YAML document, found 2");
   EXPECT_THAT(ErrorOf("a: x\nb: [\n"), testing::HasSubstr(": expected YAML: "));
-  EXPECT_THAT(ErrorOf(std::string(100'000, '[')), testing::HasSubstr("expected YAML"));
+  EXPECT_THAT(ErrorOf(std::string(100'000, '[')), testing::HasSubstr("nested too deep"));
+}
+
+TEST(MappingTest, ADateIsADay) {
+  const auto read = [](const std::string& date) {
+    return ReadDocument<std::string>(
+        "source: a\ndate: " + date, "t.yaml", [](const Place& place, const YAML::Node& node) {
+          const Result<Mapping> map = Mapping::Read(place, node, "", {"source", "date"});
+          return map->DatedSource();
+        });
+  };
+  EXPECT_EQ(read("2028-02-29").value_or("none"), "a (2028-02-29)");
+  for (const char* date : {"2026-13-09", "2026-00-09", "2026-04-31", "2026-01-00", "2026-1-01",
+                           "2026/01/01", "2026-01-0x"}) {
+    ASSERT_FALSE(read(date)) << date;
+    EXPECT_THAT(read(date).error().ToString(),
+                testing::HasSubstr("date: expected a date such as 2026-11-29"));
+  }
 }
 
 TEST(ReadSourcedBytesTest, ValueOrRange) {

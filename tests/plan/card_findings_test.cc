@@ -89,6 +89,14 @@ TEST(CardFindingsTest, ADriverOlderThanTheToolkit) {
   kind.driver = "580.159.04";
   d = OnCluster({kind}, 8);
   EXPECT_EQ(MessageOf(Dense(d), "placement.driver"), "");
+  // The option goes before the file.
+  d.driver = "570.86.15";
+  d.engine_version = "0.19.0";
+  EXPECT_THAT(MessageOf(Dense(d), "placement.driver"), HasSubstr("driver 570.86.15 is older"));
+  kind.driver = "450.1";
+  d = OnCluster({kind}, 8);
+  d.driver = "580.159.04";
+  EXPECT_EQ(MessageOf(Dense(d), "placement.driver"), "");
   kind.driver.clear();
   EXPECT_EQ(MessageOf(Dense(OnCluster({kind}, 8)), "placement.driver"), "");
 }

@@ -56,6 +56,17 @@ TEST(CardForTest, TheSmallestOfTheShare) {
               HasSubstr("--gpu h20-96: the cards are told by --cluster c.yaml"));
 }
 
+TEST(CardForTest, OneVendor) {
+  NodeKind mixed = Server("h100-80-sxm", 8);
+  for (size_t i = 4; i < 8; ++i) mixed.cards[i].gpu = "mi300x";
+  EXPECT_THAT(CardFor(Cards(), OnCluster({mixed}, 8)).error().ToString(),
+              HasSubstr("c.yaml:2: expected cards of one vendor in a deployment, found"));
+  Deployment apart = OnCluster({Server("h100-80-sxm", 8), Server("mi300x", 8)}, 8);
+  EXPECT_FALSE(CardFor(Cards(), apart));
+  apart.nodes = 1;
+  EXPECT_TRUE(CardFor(Cards(), apart));
+}
+
 TEST(CardForTest, NvlinkBeyondANodeIsTheClusters) {
   NodeKind tray = Server("gb200", 4, 4);
   Deployment d = OnCluster({tray}, 4);
@@ -210,6 +221,22 @@ TEST(ClusterPlanTest, TooFewCardsAreAFinding) {
   EXPECT_EQ(plan.verdict, Verdict::kIllegal);
   ASSERT_NE(FindFinding(plan, "layout.world_size"), nullptr);
   EXPECT_THAT(FindFinding(plan, "layout.world_size")->message, HasSubstr("1 node(s) of 4 have 4"));
+  EXPECT_EQ(FindFinding(plan, "layout.world_size")->fix,
+            "a smaller layout, or a cluster with more cards");
+}
+
+TEST(TellTooFewCardsTest, WhyAndWhatThereIs) {
+  const auto uneven = Cluster({Server("h20-96", 4), Server("h20-96", 2)});
+  const TooFewCards few = TellTooFewCards(*uneven, ShareOf(*uneven, {}, 6), 6);
+  EXPECT_THAT(few.message, HasSubstr("6 ranks need 6 GPUs, 1 node(s) of 4 have 4 of the 6 in "
+                                     "c.yaml: every node takes the same number of ranks"));
+  EXPECT_EQ(few.fix, "a smaller layout, or a cluster with more cards");
+  const auto three = Cluster({Server("h20-96", 8, 3)});
+  const TooFewCards first = TellTooFewCards(*three, ShareOf(*three, 1, 16), 16);
+  EXPECT_EQ(first.message, "16 ranks need 16 GPUs, 1 node(s) of 8 have 8 of the 24 in c.yaml");
+  EXPECT_EQ(first.fix, "--nodes 2 or a smaller layout");
+  EXPECT_THAT(TellTooFewCards(*three, ShareOf(*three, {}, 32), 32).message,
+              HasSubstr("3 node(s) of 8 have 24, all that c.yaml tells"));
 }
 
 }  // namespace

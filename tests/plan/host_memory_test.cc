@@ -71,14 +71,22 @@ TEST(HostMemoryTest, ANumaNodeThatCantHoldItsShare) {
   EXPECT_EQ(bound.verdict_low, Verdict::kDoesNotFit);
   EXPECT_FALSE(bound.limiting);
   const Finding& error = Expect(bound, "host.numa_memory", Severity::kError);
-  EXPECT_EQ(error.subject, "node 0, NUMA node 1");
+  EXPECT_EQ(error.subject, "node 0 and node 1, NUMA node 1");
   EXPECT_THAT(error.message, HasSubstr("224.0 GiB of pinned weights on a NUMA node of 200.0 GiB: "
                                        "24.0 GiB too much"));
   EXPECT_EQ(bound.host[0].per_numa[1].memory, Bytes(200 * kGiB));
   const Plan loose = K3On(kind, false);
   EXPECT_EQ(loose.verdict, Verdict::kFits);
   Expect(loose, "host.numa_memory", Severity::kWarning);
-  kind.numa[1].memory = Told(Bytes(224 * kGiB));
+  // Pinned weights fit, four processes of 2 GiB beside them do not.
+  kind.numa[1].memory = Told(Bytes(230 * kGiB));
+  const Plan tight = K3On(kind);
+  EXPECT_EQ(tight.verdict, Verdict::kFits);
+  EXPECT_THAT(Expect(tight, "host.numa_memory", Severity::kWarning).message,
+              HasSubstr("224.0 GiB pinned and about 8.0 GiB of 4 processes are more than the 230.0 "
+                        "GiB of a NUMA node"));
+  EXPECT_EQ(FindFinding(K3On(kind, false), "host.numa_memory"), nullptr);
+  kind.numa[1].memory = Told(Bytes(232 * kGiB));
   EXPECT_EQ(FindFinding(K3On(kind), "host.numa_memory"), nullptr);
 }
 
@@ -96,6 +104,25 @@ TEST(HostMemoryTest, ANodeThatCantHoldIt) {
   Expect(tight, "host.node_memory", Severity::kWarning);
   kind.memory = Told(Bytes(600 * kGiB));
   EXPECT_EQ(FindFinding(K3On(kind, false), "host.node_memory"), nullptr);
+}
+
+TEST(HostMemoryTest, EveryShortNodeIsNamed) {
+  NodeKind kind = TwoServers();
+  kind.hosts = {"a", "b"};
+  kind.memory = Told(Bytes(447 * kGiB));
+  EXPECT_EQ(Expect(K3On(kind, false), "host.node_memory", Severity::kError).subject, "a and b");
+  Plan plan;
+  plan.host.resize(6);
+  for (size_t i = 0; i < 6; ++i) plan.host[i].node = static_cast<int64_t>(i);
+  kind = Server("h20-96", 8, 6);
+  kind.shm = Told(Bytes(64 * kMiB));
+  const auto cluster = Cluster({kind});
+  HostRequest request;
+  request.cluster = cluster.get();
+  request.ranks_per_node = 8;
+  CheckHostMemory(request, &plan);
+  EXPECT_EQ(Expect(plan, "host.shm", Severity::kWarning).subject,
+            "node 0, node 1, node 2 and 3 more, /dev/shm");
 }
 
 TEST(HostMemoryTest, AContainersLimitCountsPinnedPages) {
@@ -165,6 +192,15 @@ TEST(HostMemoryTest, TheSecondCacheOfSglang) {
   EXPECT_EQ(tight.verdict, Verdict::kDoesNotFit);
   EXPECT_THAT(Expect(tight, "host.kv_tier", Severity::kError).message,
               HasSubstr("SGLang refuses more than their share of what is free less 10 GiB"));
+  // Half of the cache on each NUMA node.
+  kind.memory = Told(Bytes(2048 * kGiB));
+  kind.numa[0].memory = Told(Bytes(1948 * kGiB));
+  kind.numa[1].memory = Told(Bytes(100 * kGiB));
+  d.cluster = Cluster({kind});
+  const Plan uneven = Evaluate(model, d);
+  const Finding& numa = Expect(uneven, "host.numa_memory", Severity::kWarning);
+  EXPECT_EQ(numa.subject, "node 0, NUMA node 1");
+  EXPECT_THAT(numa.message, HasSubstr("of pinned memory on a NUMA node of 100.0 GiB"));
 }
 
 TEST(HostMemoryTest, PageCacheThatDoesNotStay) {

@@ -146,6 +146,16 @@ TEST(LinkFindingsTest, CardsWithoutAPortOnTheirSocket) {
   EXPECT_EQ(MessageOf(Dense({kind}, 8, 2), "placement.nic_socket"), "");
 }
 
+TEST(LinkFindingsTest, SocketsByTheUsualWiring) {
+  NodeKind kind = Server("h200-141", 8, 2);
+  kind.numa.clear();
+  for (CardSpec& card : kind.cards) card.numa_node.reset();
+  kind.nics = {Port(400, NicProtocol::kRoce, 0), Port(400, NicProtocol::kRoce, 0)};
+  EXPECT_THAT(MessageOf(Dense({kind}, 8, 2), "placement.nic_socket"),
+              HasSubstr("cards 4, 5, 6, 7 are on NUMA node 1 by the usual wiring of 8 cards, where "
+                        "no network port is"));
+}
+
 TEST(LinkFindingsTest, RatesAreNoThroughput) {
   NodeKind kind = Server("h200-141", 8, 2);
   EXPECT_EQ(MessageOf(Dense({kind}, 8), "placement.link_facts"), "");

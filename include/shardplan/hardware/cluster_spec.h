@@ -49,7 +49,10 @@ struct DiskSpec {
 
 // One card of a server.
 struct CardSpec {
-  std::string gpu;                           // catalogue id, alias or the driver's name
+  std::string gpu;  // catalogue id, alias or the driver's name
+  // What nvidia-smi showed in its place, where `gpu` or `described` is written beside it.
+  std::string read_name;  // "NVIDIA H200"; empty: nothing was read
+  Bytes read_total;
   std::optional<GpuSpec> described;          // a card that the file describes itself
   std::optional<SourcedBytes> device_total;  // where it differs from the catalogue's
   std::optional<SourcedBytes> cuda_visible;

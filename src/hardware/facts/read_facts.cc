@@ -66,6 +66,12 @@ class Filler {
  private:
   Status CheckCount(size_t found, const std::string& file) const {
     if (found == kind_.cards.size()) return {};
+    if (kind_.cards.empty()) {
+      return Fail(ErrorCode::kInvalidInput, Printable(file),
+                  fmt::format("found {} cards, and no file that tells what they are", found),
+                  "nvidia-smi -q, or --query-gpu=name,memory.total,memory.reserved --format=csv, "
+                  "of this node");
+    }
     return Fail(
         ErrorCode::kInvalidInput, Printable(file),
         fmt::format("expected the {} cards of this node, found {}", kind_.cards.size(), found),
@@ -73,6 +79,7 @@ class Filler {
   }
 
   Status TakeCards(const std::vector<CardFacts>& cards, const std::string& file) {
+    written_ = written_ || (first_.empty() && !kind_.cards.empty());
     if (kind_.cards.empty()) {
       for (const CardFacts& facts : cards) {
         CardSpec card;
@@ -82,6 +89,7 @@ class Filler {
       }
     }
     SHARDPLAN_RETURN_IF_ERROR(CheckCount(cards.size(), file));
+    SHARDPLAN_RETURN_IF_ERROR(CheckAgree(cards, file));
     for (size_t i = 0; i < cards.size(); ++i) TakeCard(cards[i], file, &kind_.cards[i]);
     if (kind_.driver.empty()) kind_.driver = cards[0].driver;
     const std::optional<int> generation = cards[0].pcie_generation;
@@ -97,7 +105,36 @@ class Filler {
     return {};
   }
 
-  static void TakeCard(const CardFacts& facts, const std::string& file, CardSpec* card) {
+  // Both listings are of the same cards in the same order.
+  Status CheckAgree(const std::vector<CardFacts>& cards, const std::string& file) {
+    if (first_.empty()) {
+      first_ = cards;
+      first_file_ = file;
+      return {};
+    }
+    for (size_t i = 0; i < cards.size(); ++i) {
+      const CardFacts& a = first_[i];
+      const CardFacts& b = cards[i];
+      const bool driver = a.driver.empty() || b.driver.empty() || a.driver == b.driver;
+      if (a.name == b.name && a.total == b.total && driver) continue;
+      const auto told = [](const CardFacts& c) {
+        return fmt::format("{} with {}{}", Printable(c.name, 60),
+                           c.total ? FormatMiB(*c.total) : "no total",
+                           c.driver.empty() ? "" : ", driver " + Printable(c.driver, 40));
+      };
+      return Fail(ErrorCode::kInvalidInput, Printable(file),
+                  fmt::format("expected card {} as in {}: {}, found {}", i, Printable(first_file_),
+                              told(a), told(b)),
+                  "all files of a node are of one server and one time");
+    }
+    return {};
+  }
+
+  void TakeCard(const CardFacts& facts, const std::string& file, CardSpec* card) const {
+    if (written_) {
+      card->read_name = facts.name;
+      card->read_total = facts.total.value_or(Bytes());
+    }
     if (!card->device_total) {
       card->device_total = {Range(*facts.total), Basis::kMeasured,
                             "nvidia-smi, " + Printable(file)};
@@ -190,6 +227,9 @@ class Filler {
   }
 
   NodeKind& kind_;
+  bool written_ = false;          // the cards, before anything was read
+  std::vector<CardFacts> first_;  // of the first listing
+  std::string first_file_;
 };
 
 }  // namespace

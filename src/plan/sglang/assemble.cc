@@ -303,6 +303,7 @@ PlacementRequest PlacementRequestOf(const SglangEnvironment& env, const SglangPr
   request.gpu = &p.gpu;
   request.place = &p.placement;
   request.drivers = env.drivers.get();
+  request.driver = p.deployment.driver;
   request.has_experts = p.context.arch->moe.experts > 0;
   if (p.context.args.moe_a2a_backend != "none") {
     request.exchange = ExpertExchange::kDispatch;

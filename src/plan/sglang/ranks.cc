@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/sglang/parallel.h"
+#include "plan/cluster_use.h"
 #include "plan/request.h"
 #include "shardplan/base/units.h"
 
@@ -43,7 +45,10 @@ void PlaceSglang(const GpuSpec& gpu, const Catalog& catalog, const Deployment& d
   if (place->nodes == 0) {
     const int64_t nodes = d.nodes.value_or(CeilDiv(world, place->gpus_per_node));
     place->nodes = std::max<int64_t>(1, d.nodes.value_or(1));
-    if (nodes * place->gpus_per_node < world) {
+    if (d.cluster && nodes * place->gpus_per_node < world) {
+      TooFewCards few = TellTooFewCards(*d.cluster, {nodes, place->gpus_per_node}, world);
+      add("layout.world_size", Severity::kError, std::move(few.message), std::move(few.fix));
+    } else if (nodes * place->gpus_per_node < world) {
       add("layout.world_size", Severity::kError,
           fmt::format("{} ranks need {} GPUs, {} node(s) of {} have {}", world, world, nodes,
                       place->gpus_per_node, nodes * place->gpus_per_node),

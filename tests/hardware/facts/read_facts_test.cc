@@ -66,6 +66,36 @@ TEST(ReadFactsTest, WhatIsWrittenStays) {
   EXPECT_EQ(kind.driver, "1.2");
 }
 
+TEST(ReadFactsTest, WhatWasReadIsKeptBesideWhatIsWritten) {
+  NodeKind kind;
+  kind.cards.resize(2);
+  for (CardSpec& card : kind.cards) card.gpu = "h20-96";
+  ASSERT_TRUE(ReadFacts({SamplePath("query.csv"), SamplePath("smi-q.txt")}, false, &kind));
+  EXPECT_EQ(kind.cards[1].read_name, "NVIDIA H200");
+  EXPECT_EQ(kind.cards[1].read_total, Bytes(143'771 * kMiB));
+  NodeKind alone;
+  ASSERT_TRUE(ReadFacts({SamplePath("query.csv"), SamplePath("smi-q.txt")}, false, &alone));
+  EXPECT_EQ(alone.cards[1].read_name, "");
+}
+
+TEST(ReadFactsTest, TwoListingsAgree) {
+  const TempDir dir;
+  std::string log = Sample("smi-q.txt");
+  for (size_t at = log.find("143771"); at != std::string::npos; at = log.find("143771")) {
+    log.replace(at, 6, "97871");
+  }
+  NodeKind kind;
+  EXPECT_THAT(ErrorOf(ReadFacts({SamplePath("query.csv"), dir.Write("q.txt", log)}, false, &kind)),
+              testing::AllOf(HasSubstr("q.txt: expected card 0 as in"), HasSubstr("143,771 MiB"),
+                             HasSubstr("found NVIDIA H200 with 97,871 MiB")));
+}
+
+TEST(ReadFactsTest, FilesAboutCardsNeedTheCards) {
+  NodeKind kind;
+  EXPECT_THAT(ErrorOf(ReadFacts({SamplePath("topo.txt")}, false, &kind)),
+              HasSubstr("topo.txt: found 2 cards, and no file that tells what they are"));
+}
+
 TEST(ReadFactsTest, PortsGetTheNodeOfTheirCards) {
   const TempDir dir;
   const std::string query = dir.Write("q", "name, memory.total [MiB]\nA, 9 MiB\nA, 9 MiB\n");
