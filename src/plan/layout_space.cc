@@ -70,7 +70,7 @@ class Space {
       const bool moe = arch_.moe.experts > 0;
       std::vector<int64_t> sizes = moe ? DivisorsOf(d.sizes.tp) : std::vector<int64_t>{1};
       // vLLM's switch: every rank of the group.
-      if (d.sizes.expert_parallel && moe) sizes = {d.sizes.tp};
+      if (base_.sizes.expert_parallel && moe) sizes = {d.sizes.tp};
       d.sizes.expert_parallel = false;
       for (const int64_t ep : Choices(given_.experts, base_.sglang.ep_size, std::move(sizes))) {
         d.sglang.ep_size = ep;

@@ -120,8 +120,11 @@ struct Parsed {
 Parsed ParseAndCheck(const Bundle& bundle) {
   Parsed out;
   for (const Artefact& file : bundle.files) {
+    std::string text = file.text;
+    const std::string own = "<MASTER_ADDR> and more";  // of the hostile words, no placeholder
+    for (size_t at; (at = text.find(own)) != text.npos;) text.erase(at, own.size());
     for (const char* placeholder : {"<MASTER_ADDR>", "<INTERFACE>", "<PATH>"}) {
-      EXPECT_EQ(file.text.find(placeholder), std::string::npos) << file.path;
+      EXPECT_EQ(text.find(placeholder), std::string::npos) << file.path;
     }
     EXPECT_FALSE(file.executable);
     const json document = YamlToJson(file.text);
@@ -192,7 +195,8 @@ std::vector<std::string> Expected(const KubernetesWorld& world, int64_t node) {
                                        : name + "-0." + name + "-nodes.ns.svc";
   std::vector<std::string> words;
   for (std::string word : world.plan.launch[static_cast<size_t>(node)].argv) {
-    if (const size_t at = word.find("<MASTER_ADDR>"); at != word.npos) word.replace(at, 13, master);
+    // As the whole word or before a port; elsewhere it is a word of a person's.
+    if (word == "<MASTER_ADDR>" || word.starts_with("<MASTER_ADDR>:")) word.replace(0, 13, master);
     words.push_back(std::move(word));
   }
   if (node == 0) words.insert(words.end(), {"--host", "0.0.0.0", "--port", "8000"});
