@@ -57,11 +57,15 @@ class ExampleTest : public ::testing::Test {
     const Json first = json(command + " --format json");
     ASSERT_FALSE(first.is_null());
     ASSERT_FALSE(first["launch"].empty()) << command;
+    const Json& cluster = first["cluster"];
+    // Cards are no part of a command: those of the first plan.
+    const std::string cards = cluster["file"].is_null()
+                                  ? " --gpu " + cluster["gpu"].get<std::string>() +
+                                        " --gpus-per-node " +
+                                        std::to_string(cluster["gpus_per_node"].get<int>())
+                                  : " --cluster " + ShellQuote(cluster["file"].get<std::string>());
     std::string line = "shardplan plan " + ShellQuote(first["model"]["source"].get<std::string>()) +
-                       " --gpu " + first["cluster"]["gpu"].get<std::string>() +
-                       " --gpus-per-node " +
-                       std::to_string(first["cluster"]["gpus_per_node"].get<int>()) + " --engine " +
-                       first["engine"]["name"].get<std::string>() + "@" +
+                       cards + " --engine " + first["engine"]["name"].get<std::string>() + "@" +
                        first["engine"]["version"].get<std::string>();
     if (!first["window"]["output_tokens"].is_null()) line += " --output-tokens 1024";
     for (const Json& launch : first["launch"]) {

@@ -104,7 +104,8 @@ class BundleWorld {
   // `bash -n` on every script.
   void ExpectParses() const {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(directory_)) {
-      if (!entry.is_regular_file() || entry.path().extension() == ".yaml") continue;
+      const std::string kind = entry.path().extension();
+      if (!entry.is_regular_file() || (kind != ".sh" && kind != ".sbatch")) continue;
       const std::string command = "bash -n " + ShellQuote(entry.path().string());
       EXPECT_EQ(std::system(command.c_str()), 0) << entry.path();
     }
