@@ -36,8 +36,8 @@ Status CheckComplete(Matcher& matcher, const Inventory& inventory,
                      const std::vector<TensorRecord>& records, const std::string& config,
                      std::vector<bool>* row_present) {
   int64_t missing = 0;
-  const Candidate* first = nullptr;
-  for (const Candidate& candidate : matcher.candidates()) {
+  const RowCandidate* first = nullptr;
+  for (const RowCandidate& candidate : matcher.candidates()) {
     if (candidate.seen == candidate.expected) continue;
     const ModuleRow& row = matcher.RowOf(candidate);
     if (row.optional && candidate.seen == 0) {
@@ -95,8 +95,8 @@ void ReportOddities(const Matcher& matcher, const Unknown& unknown, const Unknow
                          ""});
   }
   int64_t other = 0;
-  const Candidate* first = nullptr;
-  for (const Candidate& candidate : matcher.candidates()) {
+  const RowCandidate* first = nullptr;
+  for (const RowCandidate& candidate : matcher.candidates()) {
     if (candidate.other_dtype > 0 && !first) first = &candidate;
     other += candidate.other_dtype;
   }
@@ -111,7 +111,7 @@ void ReportOddities(const Matcher& matcher, const Unknown& unknown, const Unknow
 }
 
 Contents Summarize(const Matcher& matcher, ContentsBuilder* builder) {
-  for (const Candidate& candidate : matcher.candidates()) {
+  for (const RowCandidate& candidate : matcher.candidates()) {
     for (size_t dtype = 0; dtype < candidate.by_dtype.size(); ++dtype) {
       builder->AddGroup(matcher.RowOf(candidate), matcher.TensorOf(candidate),
                         static_cast<DType>(dtype), candidate.by_dtype[dtype]);
@@ -143,7 +143,7 @@ Result<MatchReport> MatchHeaders(const TensorTable& table, const Inventory& inve
     report.totals.elements = internal::CheckedAdd(report.totals.elements, elements[record.shape]);
     report.totals.payload += Bytes(record.end - record.begin);
     ShardUse& use = report.shard_use[static_cast<size_t>(record.shard)];
-    Candidate* candidate = matcher.Find(*ids[record.pattern], record.indices);
+    RowCandidate* candidate = matcher.Find(*ids[record.pattern], record.indices);
     if (!candidate) {
       const bool is_leftover = IsLeftover(inventory.patterns[record.pattern]);
       Count(is_leftover ? &leftover : &unknown, record, inventory);
@@ -210,7 +210,7 @@ Result<std::vector<bool>> MatchIndex(const TensorTable& table, const Inventory& 
   std::vector<bool> row_present(table.rows.size(), true);
   for (const TensorRecord& record : inventory.index_names) {
     const std::string& pattern = inventory.patterns[record.pattern];
-    Candidate* candidate = matcher.Find(matcher.ForPattern(pattern), record.indices);
+    RowCandidate* candidate = matcher.Find(matcher.ForPattern(pattern), record.indices);
     if (candidate) {
       candidate->seen += 1;
     } else if (!IsLeftover(pattern)) {

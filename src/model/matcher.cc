@@ -62,14 +62,15 @@ Matcher::Matcher(const TensorTable& table) : table_(table) {
   }
 }
 
-const Candidate* Matcher::Find(const std::vector<size_t>& ids, const NameIndices& indices) const {
+const RowCandidate* Matcher::Find(const std::vector<size_t>& ids,
+                                  const NameIndices& indices) const {
   for (const size_t id : ids) {
     if (Fits(candidates_[id], indices)) return &candidates_[id];
   }
   return nullptr;
 }
 
-Candidate* Matcher::Find(const std::vector<size_t>& ids, const NameIndices& indices) {
+RowCandidate* Matcher::Find(const std::vector<size_t>& ids, const NameIndices& indices) {
   for (const size_t id : ids) {
     if (Fits(candidates_[id], indices)) return &candidates_[id];
   }
@@ -87,14 +88,14 @@ const std::vector<size_t>& Matcher::ForPattern(const std::string& pattern) const
   return none;
 }
 
-int64_t Matcher::LayerOf(const Candidate& candidate, const NameIndices& indices) const {
+int64_t Matcher::LayerOf(const RowCandidate& candidate, const NameIndices& indices) const {
   for (size_t i = 0; i < indices.size(); ++i) {
     if (candidate.slots[i].kind == SlotKind::kLayer) return indices[i];
   }
   return -1;
 }
 
-bool Matcher::Fits(const Candidate& candidate, const NameIndices& indices) const {
+bool Matcher::Fits(const RowCandidate& candidate, const NameIndices& indices) const {
   const ModuleRow& row = table_.rows[candidate.row];
   for (size_t i = 0; i < indices.size(); ++i) {
     const int32_t index = indices[i];

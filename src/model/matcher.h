@@ -24,7 +24,7 @@ struct Slot {
 };
 
 // One stored tensor of one row, and how many of its instances were seen.
-struct Candidate {
+struct RowCandidate {
   size_t row = 0;
   size_t tensor = 0;
   std::array<Slot, 3> slots;
@@ -43,23 +43,23 @@ class Matcher {
   const std::vector<size_t>& ForPattern(const std::string& pattern) const;
 
   // The one among `ids` whose numbers these are, or null.
-  const Candidate* Find(const std::vector<size_t>& ids, const NameIndices& indices) const;
-  Candidate* Find(const std::vector<size_t>& ids, const NameIndices& indices);
+  const RowCandidate* Find(const std::vector<size_t>& ids, const NameIndices& indices) const;
+  RowCandidate* Find(const std::vector<size_t>& ids, const NameIndices& indices);
 
   // The layer that a name of this candidate has; -1 where the row has none.
-  int64_t LayerOf(const Candidate& candidate, const NameIndices& indices) const;
+  int64_t LayerOf(const RowCandidate& candidate, const NameIndices& indices) const;
 
-  const StoredTensor& TensorOf(const Candidate& c) const { return tensors_[c.row][c.tensor]; }
-  const ModuleRow& RowOf(const Candidate& c) const { return table_.rows[c.row]; }
-  const std::vector<Candidate>& candidates() const { return candidates_; }
+  const StoredTensor& TensorOf(const RowCandidate& c) const { return tensors_[c.row][c.tensor]; }
+  const ModuleRow& RowOf(const RowCandidate& c) const { return table_.rows[c.row]; }
+  const std::vector<RowCandidate>& candidates() const { return candidates_; }
 
  private:
-  bool Fits(const Candidate& candidate, const NameIndices& indices) const;
+  bool Fits(const RowCandidate& candidate, const NameIndices& indices) const;
 
   const TensorTable& table_;
   std::vector<std::vector<bool>> members_;
   std::vector<std::vector<StoredTensor>> tensors_;
-  std::vector<Candidate> candidates_;
+  std::vector<RowCandidate> candidates_;
   std::unordered_map<std::string, std::vector<size_t>> by_pattern_;
 };
 

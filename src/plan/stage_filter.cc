@@ -15,7 +15,7 @@ StageFilter::StageFilter(const TensorTable& table, const std::vector<std::string
   layers_.reserve(entries.size());
   shard_of_.reserve(entries.size());
   for (const IndexEntry& entry : entries) {
-    const Candidate* const candidate = matcher.Find(*ids[entry.pattern], entry.indices);
+    const RowCandidate* const candidate = matcher.Find(*ids[entry.pattern], entry.indices);
     int32_t layer = kOutside;
     if (candidate != nullptr) {
       const ModuleRow& row = matcher.RowOf(*candidate);
