@@ -14,12 +14,12 @@ TEST(MatcherTest, NumbersDecideWhichRowItIs) {
   const ModelSpec spec = Build(TinyDeepseek());
   const Matcher matcher(spec.table);
   const std::vector<size_t>& norms = matcher.ForPattern("model.layers.{}.input_layernorm.weight");
-  const Candidate* const in_stack = matcher.Find(norms, {4, -1, -1});
+  const RowCandidate* const in_stack = matcher.Find(norms, {4, -1, -1});
   ASSERT_NE(in_stack, nullptr);
   EXPECT_EQ(matcher.RowOf(*in_stack).placement, Placement::kLayers);
   EXPECT_EQ(matcher.LayerOf(*in_stack, {4, -1, -1}), 4);
   // Layer 5 is the draft's.
-  const Candidate* const draft = matcher.Find(norms, {5, -1, -1});
+  const RowCandidate* const draft = matcher.Find(norms, {5, -1, -1});
   ASSERT_NE(draft, nullptr);
   EXPECT_EQ(matcher.RowOf(*draft).role, Role::kDraft);
   EXPECT_EQ(matcher.Find(norms, {6, -1, -1}), nullptr);
