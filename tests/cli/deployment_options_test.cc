@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <iomanip>
 #include <sstream>
 #include <vector>
 
@@ -23,7 +24,7 @@ struct Parsed {
 Parsed Parse(const std::string& line) {
   std::istringstream stream(line);
   std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.insert(words.begin(), word);
+  for (std::string word; stream >> std::quoted(word);) words.insert(words.begin(), word);
   CLI::App app;
   OptionSet set(&app);
   Parsed out;
@@ -47,16 +48,19 @@ TEST(DeploymentOptionsTest, NothingIsTheEnginesDefault) {
 }
 
 TEST(DeploymentOptionsTest, ACluster) {
-  const std::string data = SHARDPLAN_TEST_DATA "/cli/";
-  const Parsed parsed = Parse("m --nodes 1 --cluster " + data + "cluster.yaml");
+  // The path may hold a space.
+  const auto quoted = [](const std::string& name) {
+    return "\"" SHARDPLAN_TEST_DATA "/cli/" + name + "\"";
+  };
+  const Parsed parsed = Parse("m --nodes 1 --cluster " + quoted("cluster.yaml"));
   EXPECT_EQ(parsed.error, "");
   const Deployment& d = parsed.options.deployment;
   ASSERT_NE(d.cluster, nullptr);
   EXPECT_EQ(d.cluster->nodes(), 2);
   EXPECT_EQ(d.nodes, 1);
-  EXPECT_THROW(Parse("m --gpu a10-24 --cluster " + data + "cluster.yaml"), CLI::Error);
-  EXPECT_THROW(Parse("m --gpus-per-node 2 --cluster " + data + "cluster.yaml"), CLI::Error);
-  EXPECT_THAT(Parse("m --cluster " + data + "runs.yaml").error,
+  EXPECT_THROW(Parse("m --gpu a10-24 --cluster " + quoted("cluster.yaml")), CLI::Error);
+  EXPECT_THROW(Parse("m --gpus-per-node 2 --cluster " + quoted("cluster.yaml")), CLI::Error);
+  EXPECT_THAT(Parse("m --cluster " + quoted("runs.yaml")).error,
               ::testing::HasSubstr("runs.yaml:2: unknown key runs; "));
 }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "cli/run_program.h"
+#include "shardplan/launch/shell.h"
 
 namespace shardplan::cli {
 namespace {
@@ -98,7 +99,8 @@ TEST(LaunchTargetTest, SaysWhereTheModelIs) {
   EXPECT_EQ(model(""), "");
   const Outcome absolute =
       RunProgram("launch commands \"$PWD/tiny-dense/config.json\" --gpu h20-96");
-  EXPECT_NE(absolute.out.find("MODEL_PATH=" + testing_support::CliData() + "/tiny-dense\n"),
+  EXPECT_NE(absolute.out.find(
+                "MODEL_PATH=" + ShellQuote(testing_support::CliData() + "/tiny-dense") + "\n"),
             std::string::npos);
 }
 
