@@ -341,14 +341,7 @@ HostRequest HostRequestOf(const Prepared& p) {
 }
 
 PlacementRequest PlacementRequestOf(const Environment& env, const Prepared& p) {
-  PlacementRequest request;
-  request.cluster = p.deployment.cluster.get();
-  request.catalog = env.catalog;
-  request.gpu = &p.gpu;
-  request.place = &p.placement;
-  request.drivers = env.drivers.get();
-  request.driver = p.deployment.driver;
-  request.has_experts = p.context.arch->moe.experts > 0;
+  PlacementRequest request = CommonPlacementRequest(env, p);
   if (vllm::UsesAll2All(p.context.sizes)) {
     request.exchange = ExpertExchange::kDispatch;
   } else if (p.context.sizes.dp > 1) {
@@ -358,7 +351,6 @@ PlacementRequest PlacementRequestOf(const Environment& env, const Prepared& p) {
   const FlagRow* const bind = env.flags ? env.flags->Find("--numa-bind") : nullptr;
   request.can_bind = bind != nullptr && HasFlag(env.profile.version, *bind);
   request.bound = p.context.settings.numa_bind;
-  request.in_use = p.deployment.gpu_memory_in_use;
   return request;
 }
 

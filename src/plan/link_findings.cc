@@ -42,11 +42,7 @@ class Finder {
  private:
   void Add(const char* id, Severity severity, std::string subject, std::string message,
            std::string fix) {
-    const bool known = std::any_of(out_.begin(), out_.end(), [&](const Finding& f) {
-      return f.id == id && f.message == message;
-    });
-    if (known) return;
-    out_.push_back({id, severity, std::move(subject), std::move(message), std::move(fix)});
+    AddOnce({id, severity, std::move(subject), std::move(message), std::move(fix)}, &out_);
   }
 
   void MakeGroups() {

@@ -34,6 +34,24 @@ struct PlacementRequest {
   Bytes in_use;                   // of a card, as the request has it
 };
 
+// Of a deployment and its environment, of any engine: what does not hang on the engine's settings.
+template <typename Environment, typename Prepared>
+PlacementRequest CommonPlacementRequest(const Environment& env, const Prepared& p) {
+  PlacementRequest request;
+  request.cluster = p.deployment.cluster.get();
+  request.catalog = env.catalog;
+  request.gpu = &p.gpu;
+  request.place = &p.placement;
+  request.drivers = env.drivers.get();
+  request.driver = p.deployment.driver;
+  request.has_experts = p.context.arch->moe.experts > 0;
+  request.in_use = p.deployment.gpu_memory_in_use;
+  return request;
+}
+
+// Adds `finding` unless its id and message are there already: nodes that are alike say the same.
+void AddOnce(Finding finding, std::vector<Finding>* out);
+
 // placement.* of a legal plan with all its ranks, warnings and notes: nothing here changes what
 // fits.
 //

@@ -26,6 +26,15 @@ std::vector<std::string> PlacementIds(const Plan& plan) {
   return ids;
 }
 
+TEST(PlacementFindingsTest, TheSameIsSaidOnce) {
+  std::vector<Finding> out;
+  AddOnce({"a", Severity::kNote, "node 0", "text", ""}, &out);
+  AddOnce({"a", Severity::kNote, "node 1", "text", ""}, &out);
+  AddOnce({"a", Severity::kNote, "node 1", "another", ""}, &out);
+  AddOnce({"b", Severity::kNote, "node 1", "text", ""}, &out);
+  EXPECT_EQ(out.size(), 3U);
+}
+
 // Both halves speak, and neither changes what fits.
 TEST(PlacementFindingsTest, OfLinksAndOfCards) {
   NodeKind big = Server("h200-141", 8);

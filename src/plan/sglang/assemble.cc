@@ -297,14 +297,7 @@ HostRequest HostRequestOf(const SglangPrepared& p, const Plan& plan) {
 }
 
 PlacementRequest PlacementRequestOf(const SglangEnvironment& env, const SglangPrepared& p) {
-  PlacementRequest request;
-  request.cluster = p.deployment.cluster.get();
-  request.catalog = env.catalog;
-  request.gpu = &p.gpu;
-  request.place = &p.placement;
-  request.drivers = env.drivers.get();
-  request.driver = p.deployment.driver;
-  request.has_experts = p.context.arch->moe.experts > 0;
+  PlacementRequest request = CommonPlacementRequest(env, p);
   if (p.context.args.moe_a2a_backend != "none") {
     request.exchange = ExpertExchange::kDispatch;
   } else if (p.context.args.enable_dp_attention) {
@@ -313,7 +306,6 @@ PlacementRequest PlacementRequestOf(const SglangEnvironment& env, const SglangPr
   const std::vector<std::string>& extras = p.deployment.settings.extra_arguments;
   request.custom_all_reduce =
       std::find(extras.begin(), extras.end(), "--disable-custom-all-reduce") == extras.end();
-  request.in_use = p.deployment.gpu_memory_in_use;
   return request;
 }
 
