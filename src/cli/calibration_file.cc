@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
-#include <CLI/App.hpp>
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -156,8 +156,8 @@ class Reader {
   Status ReadDeployment(const YAML::Node& node, const YAML::Node& parent, Deployment* out) const {
     if (!node) return Refuse(parent, "expected deployment, the options of the run");
     SHARDPLAN_RETURN_IF_ERROR(CheckKeys(node, "deployment", {}));
-    CLI::App app;
-    OptionSet set(&app);
+    const std::shared_ptr<CLI::App> app = DetachedApp();
+    OptionSet set(app.get());
     DeploymentOptions options;
     AddDeploymentOptions(&set, &options);
     std::vector<std::string> names;

@@ -81,15 +81,15 @@ Result<Answer> Run(const CheckOptions& options, const OptionSet& set) {
 
 Command AddCheckCommand(CLI::App* group) {
   const auto options = std::make_shared<CheckOptions>();
-  CLI::App* const app = group->add_subcommand(
-      "command",
+  CLI::App* const app = AddSubcommand(
+      group, "command",
       "Whether a command that serves will start: its flags, values, contradictions, defaults and "
       "known issues\n\n"
       "Examples:\n"
       "  shardplan check command 'vllm serve moonshotai/Kimi-K3 -tp 16 --swap-space 4'\n"
       "  shardplan check command 'vllm serve moonshotai/Kimi-K3 -tp 16' /models/Kimi-K3 \\\n"
-      "      --gpu h20-141 --engine vllm@0.31.0 --driver 570.195.03");
-  app->footer("Exit code: 0 clean, 1 a finding is an error, 2 usage, 3 bad input, 4 I/O.");
+      "      --gpu h20-141 --engine vllm@0.31.0 --driver 570.195.03",
+      "Exit code: 0 clean, 1 a finding is an error, 2 usage, 3 bad input, 4 I/O.");
   const auto set = std::make_shared<OptionSet>(app);
   set->Positional("COMMAND",
                   "'ENV=… vllm serve MODEL --flag …' or 'python3 -m "

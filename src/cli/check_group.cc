@@ -4,12 +4,11 @@
 namespace shardplan::cli {
 
 CLI::App* AddCheckGroup(CLI::App* parent) {
-  return parent->add_subcommand(
-      "check",
-      "Check what a deployment starts from: a model directory, a command\n\n"
-      "Examples:\n"
-      "  shardplan check model /models/Kimi-K3\n"
-      "  shardplan check command 'vllm serve moonshotai/Kimi-K3 -tp 8'");
+  return AddSubcommand(parent, "check",
+                       "Check what a deployment starts from: a model directory, a command\n\n"
+                       "Examples:\n"
+                       "  shardplan check model /models/Kimi-K3\n"
+                       "  shardplan check command 'vllm serve moonshotai/Kimi-K3 -tp 8'");
 }
 
 }  // namespace shardplan::cli

@@ -58,14 +58,13 @@ Result<Answer> Run(const CheckOptions& options) {
 Command AddCheckModel(CLI::App* group) {
   const auto options = std::make_shared<CheckOptions>();
   ModelCheckRequest* const what = &options->what;
-  CLI::App* const app = group->add_subcommand(
-      "model",
+  CLI::App* const app = AddSubcommand(
+      group, "model",
       "Whether a model directory is whole and sound, or a node's part of it\n\n"
       "Examples:\n"
       "  shardplan check model /models/Kimi-K3\n"
       "  shardplan check model /models/Kimi-K3 --pp-partition 48,45 --stage 0\n"
-      "  shardplan check model /models/Kimi-K3 --stage-index k3-index/stage-0");
-  app->footer(
+      "  shardplan check model /models/Kimi-K3 --stage-index k3-index/stage-0",
       "Exit code: 0 clean, 1 a finding is an error, 2 usage, 3 a stage that cannot be told, 4 "
       "I/O.");
   const auto set = std::make_shared<OptionSet>(app);

@@ -89,12 +89,12 @@ Result<Answer> Run(const CatalogOptions& options) {
 
 Command AddCatalogCommand(CLI::App* parent) {
   const auto options = std::make_shared<CatalogOptions>();
-  CLI::App* const app = parent->add_subcommand("catalog",
-                                               "List the cards, servers, engine versions, model "
-                                               "families and issues that are known\n\n"
-                                               "Examples:\n"
-                                               "  shardplan catalog gpus\n"
-                                               "  shardplan catalog families --format json");
+  CLI::App* const app = AddSubcommand(parent, "catalog",
+                                      "List the cards, servers, engine versions, model "
+                                      "families and issues that are known\n\n"
+                                      "Examples:\n"
+                                      "  shardplan catalog gpus\n"
+                                      "  shardplan catalog families --format json");
   const auto set = std::make_shared<OptionSet>(app);
   set->Positional("KIND", "gpus, nodes, engines, families or issues", &options->kind);
   AddOutputOptions(set.get(), &options->output);

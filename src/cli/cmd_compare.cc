@@ -110,16 +110,15 @@ Result<Answer> Run(const CompareOptions& options, const OptionSet& set) {
 
 Command AddCompareCommand(CLI::App* parent) {
   const auto options = std::make_shared<CompareOptions>();
-  CLI::App* const app = parent->add_subcommand(
-      "compare",
+  CLI::App* const app = AddSubcommand(
+      parent, "compare",
       "Several variants of one deployment side by side: verdicts, memory, KV capacity\n\n"
       "Examples:\n"
       "  shardplan compare /models/Kimi-K3 --gpu h20-141 --vary tensor-parallel-size=8,16\n"
       "  shardplan compare /models/Kimi-K3 --gpu h20-96 --tp 8 --pp 2 --cpu-offload-gb 32 \\\n"
       "      --vary 'pp-partition=48,45;47,46' --vary max-num-batched-tokens=2048,8192\n"
       "  shardplan compare DeepSeek-V3/config.json --gpu h20-141 --tp 8 \\\n"
-      "      --engine vllm@0.28.0 --engine vllm@0.31.0");
-  app->footer(
+      "      --engine vllm@0.28.0 --engine vllm@0.31.0",
       "Values are separated by commas, or by semicolons where there is one: then commas belong to "
       "the\nvalues. Flags take true and false. Several --vary make every combination, 16 at "
       "most.\n\n"

@@ -93,8 +93,8 @@ Result<Answer> Run(const ExplainOptions& options) {
 
 Command AddExplainCommand(CLI::App* parent) {
   const auto options = std::make_shared<ExplainOptions>();
-  CLI::App* const app = parent->add_subcommand(
-      "explain",
+  CLI::App* const app = AddSubcommand(
+      parent, "explain",
       "The tensors, rules and arithmetic behind a rank's total\n\n"
       "Examples:\n"
       "  shardplan explain /models/Kimi-K3 --gpu h20-96 --tp 8 --pp 2 --rank 8\n"

@@ -45,14 +45,14 @@ Result<Answer> Run(const InspectOptions& options) {
 
 Command AddInspectCommand(CLI::App* parent) {
   const auto options = std::make_shared<InspectOptions>();
-  CLI::App* const app = parent->add_subcommand(
-      "inspect",
-      "What a checkpoint holds: roles, dtypes, layers, largest tensors, integrity\n\n"
-      "Examples:\n"
-      "  shardplan inspect /models/Kimi-K3\n"
-      "  shardplan inspect /models/Kimi-K3 --pp-partition 48,45\n"
-      "  shardplan inspect DeepSeek-V3/config.json --format json");
-  app->footer("Exit code: 0 read and sound, 2 usage, 3 corrupt or contradictory, 4 I/O.");
+  CLI::App* const app =
+      AddSubcommand(parent, "inspect",
+                    "What a checkpoint holds: roles, dtypes, layers, largest tensors, integrity\n\n"
+                    "Examples:\n"
+                    "  shardplan inspect /models/Kimi-K3\n"
+                    "  shardplan inspect /models/Kimi-K3 --pp-partition 48,45\n"
+                    "  shardplan inspect DeepSeek-V3/config.json --format json",
+                    "Exit code: 0 read and sound, 2 usage, 3 corrupt or contradictory, 4 I/O.");
   const auto set = std::make_shared<OptionSet>(app);
   set->Positional("MODEL",
                   "A model directory, a model.safetensors.index.json, a .safetensors file or a "

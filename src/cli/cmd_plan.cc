@@ -123,8 +123,8 @@ Result<Answer> Run(const PlanOptions& options, const OptionSet& set) {
 
 Command AddPlanCommand(CLI::App* parent) {
   const auto options = std::make_shared<PlanOptions>();
-  CLI::App* const app = parent->add_subcommand(
-      "plan",
+  CLI::App* const app = AddSubcommand(
+      parent, "plan",
       "Does this deployment fit? Memory per card, KV capacity, verdict and launch commands\n\n"
       "Examples:\n"
       "  shardplan plan /models/Kimi-K3 --gpu h20-96 --tp 8 --pp 2 --pp-partition 48,45 \\\n"
@@ -134,8 +134,7 @@ Command AddPlanCommand(CLI::App* parent) {
       "  shardplan plan DeepSeek-V3/config.json --gpu h20-141 --tp 8 \\\n"
       "      --sweep max-model-len=32K,64K,128K --sweep max-num-batched-tokens=2K,8K,16K\n"
       "  shardplan plan /models/Kimi-K3 --gpu h20-141 \\\n"
-      "      --from-command 'vllm serve moonshotai/Kimi-K3 -tp 16 --max-model-len 128K'");
-  app->footer(
+      "      --from-command 'vllm serve moonshotai/Kimi-K3 -tp 16 --max-model-len 128K'",
       "Exit code: 0 fits, 1 does not fit or illegal layout, 2 usage, 3 bad input, 4 I/O.\n"
       "Of a sweep: 0 where every cell fits.");
   const auto set = std::make_shared<OptionSet>(app);

@@ -126,7 +126,7 @@ std::vector<std::string> WordsOf(const SearchOptions& options, const OptionSet& 
       add(option, option.names[0], "true");
       continue;
     }
-    for (const std::string& value : option.option->results()) {
+    for (const std::string& value : option.texts()) {
       add(option, option.names[0], value);
     }
   }
@@ -213,8 +213,8 @@ Result<Answer> Run(const SearchOptions& options, const OptionSet& set) {
 
 Command AddSearchCommand(CLI::App* parent) {
   const auto options = std::make_shared<SearchOptions>();
-  CLI::App* const app = parent->add_subcommand(
-      "search",
+  CLI::App* const app = AddSubcommand(
+      parent, "search",
       "Which layouts fit on this cluster, best first, and why the others don't\n\n"
       "Examples:\n"
       "  shardplan search /models/Kimi-K3 --gpu h20-96 --nodes 2 --max-model-len 512K \\\n"
@@ -222,8 +222,7 @@ Command AddSearchCommand(CLI::App* parent) {
       "  shardplan search DeepSeek-V3/config.json --gpu h20-141 --nodes 2 --engine vllm \\\n"
       "      --engine sglang --objective min-gpus,max-concurrency\n"
       "  shardplan search DeepSeek-V3/config.json --gpu h200-141 --max-model-len auto \\\n"
-      "      --objective max-window --vary kv-cache-dtype=auto,fp8");
-  app->footer(
+      "      --objective max-window --vary kv-cache-dtype=auto,fp8",
       "TP, PP, DP, expert parallelism, DCP, the partition and the offload are searched where they "
       "are not\ngiven. What is short may get fewer sequences, a smaller chunk, no graphs or "
       "another fraction, unless\nthese are given; all other options are as given. --nodes is how "
@@ -253,7 +252,7 @@ Command AddSearchCommand(CLI::App* parent) {
         return {};
       });
   AddDeploymentOptions(set.get(), &options->what);
-  app->get_option("--nodes")->description("Servers at most (default: 1, or all of --cluster)");
+  set->Describe("--nodes", "Servers at most (default: 1, or all of --cluster)");
   set->Collect("engine", &options->engines);
   AddOutputOptions(set.get(), &options->output);
   return {app, set, [options, set] { return Run(*options, *set); }};

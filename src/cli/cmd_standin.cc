@@ -68,12 +68,12 @@ Result<Answer> Run(const StandinOptions& options) {
 
 Command AddStandinCommand(CLI::App* parent) {
   const auto options = std::make_shared<StandinOptions>();
-  CLI::App* const app = parent->add_subcommand(
-      "standin",
-      "Write a sparse stand-in checkpoint: true headers, holes for payloads\n\n"
-      "Examples:\n"
-      "  shardplan standin Kimi-K3/config.json /tmp/k3\n"
-      "  shardplan standin /models/DeepSeek-V3 /tmp/v3");
+  CLI::App* const app =
+      AddSubcommand(parent, "standin",
+                    "Write a sparse stand-in checkpoint: true headers, holes for payloads\n\n"
+                    "Examples:\n"
+                    "  shardplan standin Kimi-K3/config.json /tmp/k3\n"
+                    "  shardplan standin /models/DeepSeek-V3 /tmp/v3");
   const auto set = std::make_shared<OptionSet>(app);
   set->Positional("CONFIG_OR_MODEL", "A config.json, or a checkpoint whose headers are copied",
                   &options->source);

@@ -2,7 +2,6 @@
 #ifndef SHARDPLAN_CLI_COMMAND_H_
 #define SHARDPLAN_CLI_COMMAND_H_
 
-#include <CLI/App.hpp>
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,6 +9,10 @@
 #include "cli/exit_code.h"
 #include "cli/option_set.h"
 #include "shardplan/base/result.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace shardplan::cli {
 
@@ -27,6 +30,11 @@ struct Command {
   std::shared_ptr<OptionSet> options;
   std::function<Result<Answer>()> run;
 };
+
+// A command or a group of commands below `parent`: purpose and examples in `description`, exit
+// codes in `footer`.
+CLI::App* AddSubcommand(CLI::App* parent, const std::string& name, const std::string& description,
+                        const std::string& footer = "");
 
 // One each in cmd_<name>.cc; they add themselves to `parent`.
 Command AddPlanCommand(CLI::App* parent);

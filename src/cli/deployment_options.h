@@ -2,6 +2,7 @@
 #ifndef SHARDPLAN_CLI_DEPLOYMENT_OPTIONS_H_
 #define SHARDPLAN_CLI_DEPLOYMENT_OPTIONS_H_
 
+#include <memory>
 #include <string>
 
 #include "cli/option_set.h"
@@ -29,8 +30,8 @@ class DeploymentReaders {
   const OptionSet& set() const { return set_; }
 
  private:
-  CLI::App app_;
-  OptionSet set_{&app_};
+  std::shared_ptr<CLI::App> app_ = DetachedApp();
+  OptionSet set_{app_.get()};
 };
 
 // "--assume KEY=VALUE", any number of times.

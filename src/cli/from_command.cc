@@ -138,7 +138,7 @@ class Applier {
       const OptionSet::Known* const reader = readers_.set().Find(name);
       if (given == nullptr || !given->given() || reader == nullptr) continue;
       SHARDPLAN_RETURN_IF_ERROR(
-          Noted(Read(*reader, given->option->results(), std::string("--") + name), kValue));
+          Noted(Read(*reader, given->texts(), std::string("--") + name), kValue));
     }
     return {};
   }
@@ -198,7 +198,7 @@ class Applier {
     if (name.ends_with("_PP_LAYER_PARTITION") && IsGiven("pp-partition")) return true;
     const OptionSet::Known* const option = given_.Find("env");
     if (option == nullptr || !option->given()) return false;
-    const std::vector<std::string>& texts = option->option->results();
+    const std::vector<std::string>& texts = option->texts();
     return std::any_of(texts.begin(), texts.end(),
                        [&](const std::string& text) { return text.starts_with(name + "="); });
   }
@@ -390,7 +390,7 @@ Result<ParsedCommand> Parse(const FlagTable& table, const ServeCommand& serve,
 Result<ConfigStore> StoreOf(const OptionSet& given) {
   const OptionSet::Known* const configs = given.Find("configs");
   if (configs == nullptr || !configs->given()) return ConfigStore::BuiltIn();
-  return ConfigStore::WithOverrides(configs->option->results().back());
+  return ConfigStore::WithOverrides(configs->texts().back());
 }
 
 }  // namespace

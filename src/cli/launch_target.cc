@@ -252,12 +252,12 @@ Result<Answer> Run(const LaunchTarget& target, const LaunchOptions& options,
 
 Command AddLaunchTarget(CLI::App* group, LaunchTarget target) {
   const auto options = std::make_shared<LaunchOptions>();
-  CLI::App* const app = group->add_subcommand(target.name, target.description);
-  app->footer(
+  CLI::App* const app = AddSubcommand(
+      group, target.name, target.description,
       std::string(target.needs_directory
                       ? ""
                       : "Without -o, the files are printed and nothing is written.\n") +
-      "Exit code: 0 written, 1 does not fit or illegal layout, 2 usage, 3 bad input, 4 I/O.");
+          "Exit code: 0 written, 1 does not fit or illegal layout, 2 usage, 3 bad input, 4 I/O.");
   const auto set = std::make_shared<OptionSet>(app);
   AddDeploymentOptions(set.get(), &options->what);
   AddFromCommand(set.get(), &options->what);
@@ -272,8 +272,8 @@ Command AddLaunchTarget(CLI::App* group, LaunchTarget target) {
 }
 
 CLI::App* AddLaunchGroup(CLI::App* parent) {
-  return parent->add_subcommand(
-      "launch",
+  return AddSubcommand(
+      parent, "launch",
       "Write what starts the deployment: scripts, containers, manifests, file lists\n\n"
       "Examples:\n"
       "  shardplan launch commands /models/Kimi-K3 --gpu h20-141 --tp 8 --pp 2\n"

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <charconv>
 #include <utility>
@@ -16,6 +17,8 @@ namespace {
 std::string FirstName(const std::string& names) { return names.substr(0, names.find(',')); }
 
 }  // namespace
+
+std::shared_ptr<CLI::App> DetachedApp() { return std::make_shared<CLI::App>(); }
 
 void OptionSet::Keep(std::string_view option, const std::string& text, Status status) {
   if (status || !status_) return;
@@ -110,6 +113,14 @@ const OptionSet::Known* OptionSet::Find(std::string_view name) const {
     }
   }
   return nullptr;
+}
+
+bool OptionSet::Known::given() const { return option->count() > 0; }
+
+std::vector<std::string> OptionSet::Known::texts() const { return option->results(); }
+
+void OptionSet::Describe(const std::string& name, const std::string& help) {
+  app_->get_option(name)->description(help);
 }
 
 void OptionSet::Collect(std::string_view name, std::vector<std::string>* out) {

@@ -2,9 +2,9 @@
 #ifndef SHARDPLAN_CLI_OPTION_SET_H_
 #define SHARDPLAN_CLI_OPTION_SET_H_
 
-#include <CLI/App.hpp>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,7 +12,15 @@
 
 #include "shardplan/base/result.h"
 
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
 namespace shardplan::cli {
+
+// A command of no program, for options whose texts come from elsewhere than the line.
+std::shared_ptr<CLI::App> DetachedApp();
 
 // Adds options to a command of CLI11. Values arrive as text after parsing; the first one that its
 // reader refuses is kept in status(), its subject being the option and the text.
@@ -76,11 +84,15 @@ class OptionSet {
 
     bool is_flag() const { return value.empty(); }
     bool is_list() const { return value.find(',') != std::string::npos; }  // "N,N,…"
-    bool given() const { return option->count() > 0; }                     // on the line
+    bool given() const;                                                    // on the line
+    std::vector<std::string> texts() const;  // its values there, as they were written
   };
   const std::vector<Known>& known() const { return known_; }
   // By one of its long names, without dashes; nothing when there is none.
   const Known* Find(std::string_view name) const;
+
+  // Another help text for an option that was added.
+  void Describe(const std::string& name, const std::string& help);
 
   // From here on the option, which must be there, may be repeated and its texts are collected
   // unread.

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -91,8 +91,8 @@ Result<SweepRequest> ParseSweep(const std::vector<std::string>& texts) {
                 "shardplan compare --vary takes more");
   }
   DeploymentOptions unused;
-  CLI::App app;
-  OptionSet known(&app);
+  const std::shared_ptr<CLI::App> app = DetachedApp();
+  OptionSet known(app.get());
   AddDeploymentOptions(&known, &unused);
   SweepRequest request;
   for (const std::string& text : texts) {

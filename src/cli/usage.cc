@@ -1,5 +1,6 @@
 #include "cli/usage.h"
 
+#include <CLI/App.hpp>
 #include <algorithm>
 
 #include "shardplan/base/file.h"

@@ -2,12 +2,15 @@
 #ifndef SHARDPLAN_CLI_USAGE_H_
 #define SHARDPLAN_CLI_USAGE_H_
 
-#include <CLI/App.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "shardplan/base/result.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace shardplan::cli {
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <CLI/App.hpp>
 #include <vector>
 
 namespace shardplan::cli {

@@ -94,8 +94,10 @@ TEST(TrafficCounterTest, ExpertsEqualTheMeanOfAllChoices) {
   constexpr double kTokens = 1000, kDispatch = 100, kCombine = 300;
   for (const int64_t per_node : {1, 2, 4}) {
     for (const int64_t ranks : {2, 3, 4, 6, 8}) {
-      for (const auto& [experts, top_k] :
+      for (const auto& choice :
            std::vector<std::pair<int64_t, int64_t>>{{8, 1}, {8, 2}, {9, 3}, {10, 4}, {8, 8}}) {
+        // Not a structured binding: clang 14 lets no lambda capture one.
+        const int64_t experts = choice.first, top_k = choice.second;
         const TrafficWorld world = World(ranks, per_node);
         const RankGroup group = {0, ranks, 1, 0};
         for (const ExpertDelivery delivery :
