@@ -76,6 +76,7 @@ void AddSwitches(const Deployment& d, IssueFacts* facts) {
                               HasFlagGiven(s, "--lora-paths")));
   facts->Set("async_scheduling", AsNumber(!sglang && s.async_scheduling.value_or(false)));
   facts->Set("host_cache", AsNumber(sglang && d.sglang.enable_hierarchical_cache));
+  facts->Set("kv_offloading", AsNumber(!sglang && HasFlagGiven(s, "--kv-offloading-size")));
   facts->Set("load_format", s.load_format.value_or("auto"));
   if (sglang) {
     AddOffload(d.sglang, facts);

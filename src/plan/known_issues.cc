@@ -189,6 +189,7 @@ const std::vector<std::string>& IssueNumberFacts() {
                                                  "async_scheduling",
                                                  "prefix_caching",
                                                  "host_cache",
+                                                 "kv_offloading",
                                                  "lora",
                                                  "utilization",
                                                  "max_num_seqs",

@@ -328,6 +328,40 @@ void NoteRange(const Plan& plan, std::vector<Finding>* out) {
                   "leave more headroom, or measure one start and compare"});
 }
 
+// Buffers of communicators, workspaces and graphs are allocated once the cache is there. Where the
+// dear end of what is known leaves next to nothing, what comes last finds none.
+void NoteThinMargin(const Prepared& p, const Plan& plan, std::vector<Finding>* out) {
+  constexpr Bytes kThin = Bytes(512 * kMiB);  // assumed: a few communicators or one workspace
+  if (plan.verdict != Verdict::kFits || !plan.kv) return;
+  const RankPlan* thinnest = nullptr;
+  Bytes least;
+  for (const RankPlan& rank : plan.ranks) {
+    if (TakesGivenCache(p, rank, plan.kv->num_blocks)) return;
+    Bytes rest = rank.device_total - rank.budget;
+    for (const Entry& entry : rank.ledger.entries()) {
+      if (!entry.in_budget && entry.account != Account::kHeadroom) rest -= entry.bytes.high;
+    }
+    if (thinnest != nullptr && rest >= least) continue;
+    thinnest = &rank;
+    least = rest;
+  }
+  if (thinnest == nullptr || least >= kThin) return;
+  constexpr Bytes kNothing = Bytes(5 * kMiB);  // as it is shown
+  std::string takes = "all of it";
+  if (least >= kNothing) takes = fmt::format("all but {} of it", FormatGiB(least, 2));
+  if (Bytes() - least >= kNothing) {
+    takes = fmt::format("{} more than that", FormatGiB(Bytes() - least, 2));
+  }
+  const double share = static_cast<double>((thinnest->budget - (kThin - least)).count()) /
+                       static_cast<double>(thinnest->capacity.count());
+  out->push_back(
+      {"fit.thin_margin", Severity::kWarning, RankName(*thinnest),
+       fmt::format("{} lie outside the budget, and at its dear end what is known takes {}: what is "
+                   "allocated last finds none, as in 'NCCL error: Failed to CUDA calloc'",
+                   FormatGiB(thinnest->device_total - thinnest->budget, 2), takes),
+       fmt::format("--gpu-memory-utilization {:.2f}", std::floor(share * 100) / 100)});
+}
+
 // Which mode an engine runs in is told by its flags alone, and public starts show both.
 void NoteStateMode(const Prepared& p, const Plan& plan, std::vector<Finding>* out) {
   const std::string& mode = p.context.resolved.mamba_cache_mode;
@@ -394,6 +428,7 @@ std::vector<Finding> ExplainingNotes(const Environment&, const Prepared& p,
   NoteStaging(p, plan, &out);
   NoteNuma(p, plan, &out);
   NoteRange(plan, &out);
+  NoteThinMargin(p, plan, &out);
   return out;
 }
 

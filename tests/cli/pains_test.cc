@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -57,7 +58,30 @@ std::string ConfigOf(const std::string& model, const TempDir& dir) {
     config["moe_intermediate_size"] = std::stoll(parts.at(1));
     return dir.Write("config.json", config.dump());
   }
+  if (parts[0] == "standin") {
+    const Outcome made = testing_support::RunScript("shardplan standin " +
+                                                        ShellQuote(ExampleConfigPath(parts.at(1))) +
+                                                        " " + ShellQuote(dir.path() + "/standin"),
+                                                    "/");
+    EXPECT_EQ(made.code, 0) << made.err;
+    return dir.path() + "/standin";
+  }
   return ExampleConfigPath(model);
+}
+
+// Options with the paths of their files.
+std::string OptionsOf(std::string text) {
+  for (size_t at = text.find(" @"); at != text.npos; at = text.find(" @")) {
+    const size_t end = std::min(text.find(' ', at + 1), text.size());
+    const std::string path =
+        std::string(SHARDPLAN_TEST_DATA) + "/" + text.substr(at + 2, end - at - 2);
+    text.replace(at + 1, end - at - 1, ShellQuote(path));
+  }
+  return text;
+}
+
+double FractionOf(const std::string& text, size_t at) {
+  return std::stod(text.substr(at + std::string("--mem-fraction-static ").size()));
 }
 
 TEST(PainsTest, EveryOneIsTold) {
@@ -77,7 +101,7 @@ TEST(PainsTest, EveryOneIsTold) {
     const std::string model = ConfigOf(row[1], dir);
     const std::string line = "shardplan check command " + ShellQuote(row[3]) +
                              (model.empty() ? "" : " " + ShellQuote(model)) +
-                             (row[2] == "-" ? "" : " " + row[2]) + " --format json";
+                             (row[2] == "-" ? "" : OptionsOf(" " + row[2])) + " --format json";
     const Outcome outcome = testing_support::RunScript(line, "/");
     ASSERT_FALSE(outcome.out.empty()) << row[0] << ": " << outcome.err;
     const Json document = Json::parse(outcome.out);
@@ -95,7 +119,33 @@ TEST(PainsTest, EveryOneIsTold) {
                                          << document.dump(1);
     }
   }
-  EXPECT_EQ(commands, 54);
+  EXPECT_EQ(commands, 60);
+}
+
+// Starts that end for want of memory need opposite changes: before the pools are there a larger
+// fraction, after them a smaller one.
+TEST(PainsTest, EarlyAndLateEndsOfSglangNeedOppositeFractions) {
+  const auto fix_at = [](const std::string& fraction) {
+    const Outcome outcome = testing_support::RunScript(
+        "shardplan check command 'python3 -m sglang.launch_server --model-path org/model --tp-size "
+        "2 "
+        "--context-length 32768 --mem-fraction-static " +
+            fraction + "' " + ShellQuote(ExampleConfigPath("Qwen__Qwen3-32B")) +
+            " --gpu h100-80-sxm --format json",
+        "/");
+    EXPECT_EQ(outcome.code, 1) << fraction;
+    const Json document = Json::parse(outcome.out);
+    for (const Json& finding : document["findings"]) {
+      if (!finding["fix"].is_string()) continue;
+      const std::string fix = finding["fix"];
+      const size_t at = fix.find("--mem-fraction-static ");
+      if (finding["severity"] == "error" && at != fix.npos) return FractionOf(fix, at);
+    }
+    ADD_FAILURE() << outcome.out;
+    return 0.0;
+  };
+  EXPECT_GT(fix_at("0.4"), 0.4);
+  EXPECT_LT(fix_at("0.97"), 0.97);
 }
 
 }  // namespace

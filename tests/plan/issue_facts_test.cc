@@ -81,6 +81,16 @@ TEST(IssueFactsTest, PreparedDeploymentsKnowEverything) {
   }
 }
 
+TEST(IssueFactsTest, FlagsThatNoOptionReadsAreSwitches) {
+  Deployment d = testing_support::PublishedKimiK3();
+  IssueFacts facts;
+  AddGivenFacts(d, &facts);
+  EXPECT_EQ(Number(facts, "kv_offloading"), 0);
+  d.settings.command_flags = {{"--kv-offloading-size", "200", false}};
+  AddGivenFacts(d, &facts);
+  EXPECT_EQ(Number(facts, "kv_offloading"), 1);
+}
+
 TEST(IssueFactsTest, SglangsToo) {
   Deployment d = testing_support::BaselineKimiK3();
   d.sglang.cpu_offload_gb = 1;
