@@ -20,7 +20,7 @@ TEST(LaunchDockerTest, WritesAContainerANode) {
   EXPECT_THAT(common, HasSubstr("--pids-limit 77\n"));
   EXPECT_THAT(common, HasSubstr("--cpuset-cpus 0-3\n"));
   EXPECT_THAT(common, testing::Not(HasSubstr("--memory ")));
-  EXPECT_THAT(TextOf(files, "README.md"), HasSubstr("pin it with --image-digest"));
+  EXPECT_THAT(TextOf(files, "README.md"), HasSubstr("pin it with\n  --image-digest"));
 }
 
 TEST(LaunchDockerTest, RefusesAnImageThatIsAnOption) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 namespace shardplan {
 namespace {
 
@@ -78,6 +80,42 @@ TEST(ReviewSheetTest, TheSameWhereverItIsWritten) {
   EXPECT_EQ(sheet({"-oa"}), none);
   EXPECT_EQ(sheet({"--output=a"}), none);
   EXPECT_EQ(sheet({"--output", "a"}), none);
+}
+
+std::vector<std::string> LinesOf(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(ReviewSheetTest, NoLineIsLongerThanAHundredColumns) {
+  Bundle bundle = Files();
+  std::string note = "Words";
+  for (int i = 0; i < 60; ++i) note += " and more words";
+  bundle.notes = {note};
+  bundle.assumptions = {note};
+  bundle.files[0].purpose = note;
+  bundle.variables[0].what = note;
+  std::vector<std::string> line = {"launch", "docker", "/models/K3"};
+  for (int i = 0; i < 20; ++i) line.emplace_back("--env=NAME=a value");
+  const std::string text = RenderReviewSheet(Example(), "docker", bundle, {}, line);
+  for (const std::string& shown : LinesOf(text)) EXPECT_LE(shown.size(), 100U) << shown;
+  EXPECT_THAT(text, HasSubstr("- Words and more words and"));
+  EXPECT_THAT(text, HasSubstr(" \\\n    '--env=NAME=a value'"));
+}
+
+// A line that a wrapped word begins must be no heading, list or fence of its own.
+TEST(ReviewSheetTest, WrappedWordsBeginNothing) {
+  for (const std::string word : {"#", "-", "+", "*", ">", "1.", "1)", "```", "~~~", "|", "==="}) {
+    Bundle bundle = Files();
+    std::string note = "Word";
+    for (int i = 0; i < 99; ++i) note += " " + word;
+    bundle.notes = {note};
+    const std::string text =
+        RenderReviewSheet(Example(), "docker", bundle, {}, {"launch", "docker", "m"});
+    EXPECT_THAT(text, HasSubstr("- " + note + "\n"));
+  }
 }
 
 TEST(ReviewSheetTest, HostileTextStaysText) {
