@@ -263,13 +263,17 @@ class Applier {
   }
 
   // What the engine's own parser would say of a value, where its numbers or choices are known.
-  Status CheckValue(const ParsedFlag& flag) const {
+  Status CheckValue(const ParsedFlag& flag) {
     // Of an empty text its option says more.
     if (flag.expands || flag.values.size() != 1 || flag.values[0].empty() ||
         flag.row->effect == FlagEffect::kSecret) {
       return {};
     }
-    Status status = CheckFlagValue(table_.dialect().engine, flag.row->name, flag.values[0]);
+    const std::string_view engine = table_.dialect().engine;
+    if (std::optional<Finding> open = CheckOpenValue(engine, flag.row->name, flag.values[0])) {
+      what_.deployment.findings.push_back(*std::move(open));
+    }
+    Status status = CheckFlagValue(engine, flag.row->name, flag.values[0]);
     if (status) return {};
     Error error = std::move(status).error();
     error.subject = fmt::format("{} {}", kOption, error.subject);

@@ -95,6 +95,37 @@ constexpr std::array kRules = {
     Rule{"sglang", "--grammar-backend", Form::kChoice, "xgrammar|outlines|llguidance|none"},
 };
 
+struct OpenRule {
+  std::string_view engine;
+  std::string_view flag;
+  std::string_view choices;
+};
+
+// The same sources, and for vLLM those of older releases: model_executor/layers/quantization.
+constexpr std::array kOpenRules = {
+    OpenRule{
+        "vllm", "--quantization",
+        "awq|auto_awq|fp8|fbgemm_fp8|fp_quant|modelopt|modelopt_fp4|modelopt_mxfp8|"
+        "modelopt_mixed|auto_gptq|gptq|gptq_marlin|awq_marlin|humming|compressed-tensors|"
+        "experts_int8|quark|moe_wna16|torchao|inc|mxfp4|gpt_oss_mxfp4|deepseek_v4_fp8|online|"
+        "fp8_per_tensor|fp8_per_block|fp8_per_channel|int8_per_channel_weight_only|"
+        "nvfp4_per_token|mxfp8|aqlm|auto-round|bitblas|bitsandbytes|deepspeedfp|gguf|"
+        "gptq_bitblas|gptq_marlin_24|hqq|ipex|marlin|neuron_quant|petit_nvfp4|ptpc_fp8|qqq|rtn|"
+        "tpu_int8"},
+    OpenRule{"vllm", "--tokenizer-mode",
+             "auto|hf|slow|mistral|deepseek_v32|deepseek_v4|inkling|kimi_k3|cohere|custom"},
+    OpenRule{"vllm", "--distributed-executor-backend", "ray|mp|uni|external_launcher"},
+    OpenRule{"sglang", "--quantization",
+             "awq|fp8|mxfp8|gptq|marlin|gptq_marlin|awq_marlin|bitsandbytes|gguf|modelopt|"
+             "modelopt_fp8|modelopt_fp4|nvfp4_online|modelopt_mixed|petit_nvfp4|w8a8_int8|w8a8_fp8|"
+             "moe_wna16|w4afp8|mxfp4|auto-round|auto-round-int8|compressed-tensors|modelslim|"
+             "mxfp_w4a8|quark|quark_int4fp8_moe|quark_mxfp4|mlx_q4|mlx_q8|unquant|humming|qoq|"
+             "fbgemm_fp8|experts_int8|blockwise_int8"},
+    OpenRule{"sglang", "--load-format",
+             "auto|pt|safetensors|npcache|dummy|sharded_state|presharded|gguf|bitsandbytes|mistral|"
+             "layered|flash_rl|remote|remote_instance|fastsafetensors|private|runai_streamer"},
+};
+
 // As Python's int() reads it, underscores aside: nothing where it is none, or leaves 64 bits.
 bool ReadInteger(std::string_view text, int64_t* value) {
   if (text.starts_with('+')) text.remove_prefix(1);
@@ -166,6 +197,31 @@ Status CheckFlagValue(std::string_view engine, std::string_view flag, const std:
                 close.empty() ? "" : "did you mean " + JoinWithOr(close) + "?");
   }
   return {};
+}
+
+std::optional<Finding> CheckOpenValue(std::string_view engine, std::string_view flag,
+                                      const std::string& value) {
+  for (const OpenRule& rule : kOpenRules) {
+    if (rule.engine != engine || rule.flag != flag) continue;
+    const std::vector<std::string> choices = Split(rule.choices);
+    const bool is_class = value.find('.') != std::string::npos;
+    if (is_class || std::find(choices.begin(), choices.end(), value) != choices.end()) break;
+    const std::vector<std::string> close = CloseNames(value, choices);
+    return Finding{"command.plugin_value", Severity::kWarning,
+                   fmt::format("{} {}", flag, Printable(value, 40)),
+                   "is none of the built-in choices, and stops a start unless a plugin adds it",
+                   close.empty() ? "one of " + JoinWithOr(choices)
+                                 : "did you mean " + JoinWithOr(close) + "?"};
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> OpenFlags(std::string_view engine) {
+  std::vector<std::string> out;
+  for (const OpenRule& rule : kOpenRules) {
+    if (rule.engine == engine) out.emplace_back(rule.flag);
+  }
+  return out;
 }
 
 std::vector<std::string> CheckedFlags(std::string_view engine) {

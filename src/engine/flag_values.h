@@ -2,10 +2,12 @@
 #ifndef SHARDPLAN_ENGINE_FLAG_VALUES_H_
 #define SHARDPLAN_ENGINE_FLAG_VALUES_H_
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "shardplan/base/finding.h"
 #include "shardplan/base/result.h"
 
 namespace shardplan {
@@ -16,8 +18,14 @@ namespace shardplan {
 // its value, what was expected, and the nearest choice.
 Status CheckFlagValue(std::string_view engine, std::string_view flag, const std::string& value);
 
+// The same of flags whose choices plugins or classes extend: a warning for a value that is none of
+// the built-in ones of any release known, and no class by its path.
+std::optional<Finding> CheckOpenValue(std::string_view engine, std::string_view flag,
+                                      const std::string& value);
+
 // The flags that are listed, in order.
 std::vector<std::string> CheckedFlags(std::string_view engine);
+std::vector<std::string> OpenFlags(std::string_view engine);
 
 }  // namespace shardplan
 

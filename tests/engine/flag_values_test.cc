@@ -49,11 +49,36 @@ TEST(FlagValuesTest, OthersTakeAnything) {
   EXPECT_EQ(Told("--port", "x", "tgi"), "");
 }
 
+TEST(FlagValuesTest, WhatPluginsExtendIsWarnedAbout) {
+  const auto told = [](const char* flag, const std::string& value, const char* engine = "vllm") {
+    const auto finding = CheckOpenValue(engine, flag, value);
+    if (!finding) return std::string();
+    EXPECT_EQ(finding->id, "command.plugin_value");
+    EXPECT_EQ(finding->severity, Severity::kWarning);
+    return finding->subject + ": " + finding->message + "; " + finding->fix;
+  };
+  EXPECT_EQ(told("--quantization", "compressed_tensors"),
+            "--quantization compressed_tensors: is none of the built-in choices, and stops a start "
+            "unless a plugin adds it; did you mean compressed-tensors?");
+  EXPECT_EQ(told("--distributed-executor-backend", "slurm"),
+            "--distributed-executor-backend slurm: is none of the built-in choices, and stops a "
+            "start unless a plugin adds it; one of ray, mp, uni or external_launcher");
+  EXPECT_THAT(told("--tokenizer-mode", "deepseek_v3"), ::testing::HasSubstr("deepseek_v32"));
+  EXPECT_EQ(told("--quantization", "fp8"), "");
+  EXPECT_EQ(told("--distributed-executor-backend", "mine.executors.Executor"), "");  // a class
+  EXPECT_EQ(told("--tool-call-parser", "zzz"), "");
+  EXPECT_NE(told("--quantization", "zzz", "sglang"), "");
+  EXPECT_EQ(told("--load-format", "layered", "sglang"), "");
+}
+
 TEST(FlagValuesTest, EveryFlagIsOne) {
   for (const char* engine : {"vllm", "sglang"}) {
     const auto table = FlagTable::Load(ConfigStore::BuiltIn(), engine);
     ASSERT_TRUE(table.has_value());
-    const std::vector<std::string> flags = CheckedFlags(engine);
+    std::vector<std::string> flags = CheckedFlags(engine);
+    const std::vector<std::string> open = OpenFlags(engine);
+    EXPECT_FALSE(open.empty());
+    flags.insert(flags.end(), open.begin(), open.end());
     EXPECT_FALSE(flags.empty());
     for (const std::string& flag : flags) {
       const FlagRow* const row = table->Find(flag);
