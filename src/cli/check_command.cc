@@ -2,6 +2,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "cli/command.h"
@@ -32,6 +33,13 @@ std::string VersionFor(const ConfigStore& store, const Deployment& deployment) {
   return known.empty() ? "" : known.back();
 }
 
+// Here the command is an argument.
+Error OfCommand(Error error) {
+  constexpr std::string_view kOption = "--from-command";
+  if (error.subject.starts_with(kOption)) error.subject.replace(0, kOption.size(), "COMMAND");
+  return error;
+}
+
 Result<Answer> Run(const CheckOptions& options, const OptionSet& set) {
   if (options.command.empty()) {
     return Fail(ErrorCode::kUsage, "COMMAND", "expected a command that serves, found none",
@@ -40,8 +48,9 @@ Result<Answer> Run(const CheckOptions& options, const OptionSet& set) {
   SHARDPLAN_ASSIGN_OR_RETURN(const ConfigStore store, LoadStore(options.output));
   DeploymentOptions what = options.what;
   CommandUnderCheck under;
-  SHARDPLAN_ASSIGN_OR_RETURN(CommandReading reading,
-                             ReadCommand(options.command, store, set, &under.problems, &what));
+  Result<CommandReading> read = ReadCommand(options.command, store, set, &under.problems, &what);
+  if (!read) return tl::unexpected(OfCommand(std::move(read).error()));
+  CommandReading reading = *std::move(read);
   under.text = options.command;
   under.table = &reading.table;
   under.repeated = std::move(reading.repeated);

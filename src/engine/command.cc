@@ -16,6 +16,13 @@ tl::unexpected<Error> Refuse(std::string_view subject, std::string message, std:
   return Fail(ErrorCode::kUsage, Printable(subject), std::move(message), std::move(hint));
 }
 
+// What a text processor makes of "--": a hyphen, a dash or a minus of Unicode at the beginning.
+bool HasTypographicDash(std::string_view word) {
+  return word.starts_with("\xe2\x80\x90") || word.starts_with("\xe2\x80\x91") ||
+         word.starts_with("\xe2\x80\x92") || word.starts_with("\xe2\x80\x93") ||
+         word.starts_with("\xe2\x80\x94") || word.starts_with("\xe2\x88\x92");
+}
+
 // Whether argparse takes a word for a flag: a dash that begins neither a number nor a text with a
 // blank.
 bool IsFlag(const std::string& word) {
@@ -97,6 +104,10 @@ class Parser {
     }
     problem_ = "command.word";
     std::string hint = "quote values with blanks";
+    if (HasTypographicDash(word.text)) hint = "write two hyphens for the dash of a text processor";
+    if (word.text.find_first_not_of(" \t") == std::string::npos && !word.text.empty()) {
+      hint = "a backslash that ends a line has no blank behind it";
+    }
     if (!command_.model) hint += fmt::format("; the model is {}", table_.dialect().model_hint);
     return Refuse(word.text, "belongs to no flag", hint);
   }

@@ -1,5 +1,7 @@
 #include "launch/serve_command.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -230,6 +232,10 @@ Status Find(std::string_view text, int depth, ServeCommand* out, bool* found) {
       TakeEnvironment(words, *inner, out);
       FindImage(words, *inner, out);
       SHARDPLAN_RETURN_IF_ERROR(Find(words[*inner].text, depth + 1, out, found));
+    } else if (*found && words.front().text.starts_with('-')) {
+      return Refuse(fmt::format("expected a command, found the option {} at the start of a line",
+                                Printable(words.front().text, 60)),
+                    "a line that goes on ends in a backslash, with no blank behind it");
     } else if (!IsHarmless(words)) {
       return Refuse("expected `vllm serve` or `sglang.launch_server`, found " +
                         Printable(words.front().text, 60),

@@ -128,7 +128,9 @@ TEST(CheckCommandTest, WhatIsNoCommand) {
   EXPECT_EQ(none.code, 2);
   EXPECT_THAT(none.err, HasSubstr("COMMAND: expected a command that serves, found none"));
   EXPECT_EQ(Check("ls -l").code, 2);
-  EXPECT_EQ(Check("vllm serve 'open").code, 2);
+  const Outcome open = Check("vllm serve 'open");
+  EXPECT_EQ(open.code, 2);
+  EXPECT_THAT(open.err, HasSubstr("error: COMMAND: a ' is not closed"));
   EXPECT_EQ(Check("vllm serve m", "--engine sglang").code, 2);
   EXPECT_EQ(Check("vllm serve m", "--gpu h999").code, 2);
 }

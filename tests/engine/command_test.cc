@@ -107,6 +107,10 @@ TEST(CommandTest, WhatVllmRefuses) {
   EXPECT_EQ(Read("m --enforce-eager=true"), "error: --enforce-eager: takes no value, found true");
   EXPECT_EQ(Read("m --enforce-eager true"),
             "error: true: belongs to no flag; quote values with blanks");
+  EXPECT_EQ(
+      Read("m \xe2\x80\x93max-model-len"),
+      "error: \xe2\x80\x93max-model-len: belongs to no flag; write two hyphens for the dash of "
+      "a text processor");
   EXPECT_EQ(Read("m --no-headless").substr(0, 20), "error: --no-headless");
   EXPECT_EQ(Read("m --seed.x 1"), "error: --seed.x: has no fields; give its value behind --seed");
   EXPECT_EQ(Read("m --speculative-config mtp"),

@@ -130,6 +130,11 @@ TEST(ServeCommandTest, WhatIsNoCommandIsRefused) {
             "assignments before it");
   EXPECT_EQ(Found("vllm serve m\nvllm serve n"),
             "error: command: expected one command that serves, found two");
+  for (const char* broken : {"vllm serve m\n  -tp 2", "vllm serve m \\ \n  -tp 2"}) {
+    EXPECT_EQ(Found(broken),
+              "error: command: expected a command, found the option -tp at the start of a line; a "
+              "line that goes on ends in a backslash, with no blank behind it");
+  }
   EXPECT_EQ(Found("vllm serve m 2>&1 | tee log"),
             "error: command: holds a shell's '>' outside quotes; leave redirections out, and quote "
             "placeholders");
