@@ -126,7 +126,7 @@ void PlaceImage(const LaunchTarget& target, Deployment* deployment, LaunchSite* 
 // engines that balance their load themselves are not written.
 void PlaceProcesses(const LaunchTarget& target, Deployment* deployment, LaunchSite* site) {
   const auto plain = [](const std::string& text) {
-    return !text.empty() && text != "localhost" && !text.starts_with("127.") &&
+    return !text.empty() && text != "localhost" && !text.starts_with("127.") && text != "::1" &&
            text.find_first_of("$<>{} /[]") == std::string::npos;
   };
   std::string address;
@@ -134,9 +134,13 @@ void PlaceProcesses(const LaunchTarget& target, Deployment* deployment, LaunchSi
     std::string value = flag.value;
     if (flag.name == "--dist-init-addr") {
       const size_t colon = value.rfind(':');
-      if (colon == std::string::npos || !plain(value)) continue;
-      site->ports.emplace_back(flag.name, value.substr(colon + 1));
+      if (colon == std::string::npos) continue;
+      const std::string port = value.substr(colon + 1);
       value.resize(colon);
+      const bool bracketed = value.starts_with('[') && value.ends_with(']');
+      if (bracketed) value = value.substr(1, value.size() - 2);
+      if (!plain(value) || !plain(port)) continue;
+      site->ports.emplace_back(flag.name, port);
     }
     if (flag.name == "--master-addr" || flag.name == "--data-parallel-address" ||
         flag.name == "--dist-init-addr") {

@@ -51,8 +51,8 @@ constexpr const char* kAddressOf = R"(
 # may give to the loopback.
 address_of() {
   local address=
-  read -r address _ < <(getent ahostsv4 "$1") || true
-  if [[ $address == 127.* ]]; then address=${2-}; fi
+  read -r address _ < <(getent ahostsv4 "$1" || getent ahostsv6 "$1") || true
+  if [[ $address == 127.* || $address == ::1 ]]; then address=${2-}; fi
   echo "$address"
 }
 )";
@@ -73,7 +73,10 @@ constexpr const char* kAddressOfInterface = R"(
 # The address that an interface has.
 address_of_interface() {
   local address=
-  read -r _ _ _ address _ < <(ip -4 -o addr show dev "$1" 2> /dev/null) || true
+  read -r _ _ _ address _ < <(
+    ip -4 -o addr show dev "$1" 2> /dev/null
+    ip -6 -o addr show dev "$1" scope global 2> /dev/null
+  ) || true
   echo "${address%%/*}"
 }
 )";
@@ -98,6 +101,30 @@ const SiteVariable* HostVariable(const PreparedLaunch& launch) {
   return found == launch.variables.end() ? nullptr : &*found;
 }
 
+// In front of a port; brackets that were given are not given twice.
+constexpr const char* kMasterHost = R"(
+# In front of a port an IPv6 address stands in brackets.
+MASTER_ADDR=${MASTER_ADDR#[}
+MASTER_ADDR=${MASTER_ADDR%]}
+MASTER_HOST=$MASTER_ADDR
+if [[ $MASTER_HOST == *:* ]]; then MASTER_HOST="[$MASTER_HOST]"; fi
+)";
+
+bool MasterMayBeIpv6(const PreparedLaunch& launch) {
+  const SiteVariable* const master = launch.Find("MASTER_ADDR");
+  return master != nullptr && (!master->known() || IsIpv6(master->values[0]));
+}
+
+// Whether a command has node 0's address in front of a port.
+bool HasMasterWithPort(const PreparedLaunch& launch) {
+  return std::any_of(launch.nodes.begin(), launch.nodes.end(), [&](const NodeLaunch& node) {
+    return std::any_of(node.argv.begin(), node.argv.end(), [&](const std::string& word) {
+      const PreparedLaunch::Word split = launch.Split(word);
+      return split.variable != nullptr && !split.text.empty();
+    });
+  });
+}
+
 bool MasterMayBeName(const PreparedLaunch& launch) {
   const SiteVariable* const master = launch.Find("MASTER_ADDR");
   return master != nullptr && (!master->known() || !IsAddress(master->values[0]));
@@ -113,7 +140,13 @@ std::string BashElement(const std::string& word) {
 std::string BashWord(const PreparedLaunch& launch, const std::string& word) {
   const PreparedLaunch::Word split = launch.Split(word);
   if (split.variable == nullptr) return BashElement(word);
-  return fmt::format("\"${}{}\"", split.variable->name, split.text);
+  const bool before_port = split.variable->name == "MASTER_ADDR" && !split.text.empty();
+  return fmt::format(
+      "\"{}{}\"", before_port ? MasterBeforePort(launch) : "$" + split.variable->name, split.text);
+}
+
+std::string MasterBeforePort(const PreparedLaunch& launch) {
+  return MasterMayBeIpv6(launch) ? "$MASTER_HOST" : "$MASTER_ADDR";
 }
 
 std::string BashWords(const PreparedLaunch& launch, const std::vector<ArgumentGroup>& groups,
@@ -187,6 +220,8 @@ std::string SiteSection(const PreparedLaunch& launch, const SiteSectionOptions& 
     text.replace(text.find(kPlace), kPlace.size(), host->name);
     out += text;
   }
+  const bool before_port = options.master_before_port || HasMasterWithPort(launch);
+  if (before_port && MasterMayBeIpv6(launch)) out += kMasterHost;
   std::string exported;
   for (const SiteVariable& variable : launch.variables) {
     if (variable.exported) exported += " " + variable.name;
@@ -279,7 +314,8 @@ std::string NodeHead(const PreparedLaunch& launch, size_t node,
   }
   out += BashExports(env);
   return out +
-         "# shellcheck source=common.sh\nsource \"$(dirname -- "
+         "# shellcheck source-path=SCRIPTDIR source=common.sh disable=SC1091\nsource \"$(dirname "
+         "-- "
          "\"${BASH_SOURCE[0]}\")/common.sh\"\n";
 }
 

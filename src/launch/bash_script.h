@@ -32,11 +32,16 @@ std::string BashExports(const std::vector<std::pair<std::string, std::string>>& 
 std::string CommonHead(const std::string& purpose, const PreparedLaunch& launch);
 
 struct SiteSectionOptions {
-  bool from_interface = false;  // a node's address is its interface's, where nobody says it
+  bool from_interface = false;      // a node's address is its interface's, where nobody says it
+  bool master_before_port = false;  // besides what the commands have
 };
 // The variables of the place: what is known of all nodes is set, what is not is asked for, what the
 // engine reads is exported.
 std::string SiteSection(const PreparedLaunch& launch, const SiteSectionOptions& options = {});
+
+// Node 0's address in front of a port: where it may be an IPv6 address, SiteSection sets a variable
+// of its own.
+std::string MasterBeforePort(const PreparedLaunch& launch);
 
 // `check`: what must be there before anything starts. `programs` are looked for on PATH, each with
 // what to do where it is missing.

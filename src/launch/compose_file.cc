@@ -18,7 +18,8 @@ std::string Required(const SiteVariable& variable) {
 std::string WordOf(const PreparedLaunch& launch, size_t node, const std::string& word) {
   const PreparedLaunch::Word split = launch.Split(word);
   if (split.variable == nullptr) return ComposeText(word);
-  const std::string value = split.variable->ValueOf(static_cast<int64_t>(node));
+  std::string value = split.variable->ValueOf(static_cast<int64_t>(node));
+  if (!split.text.empty()) value = BeforePort(value);
   return (value.empty() ? Required(*split.variable) : ComposeText(value)) + ComposeText(split.text);
 }
 
@@ -48,7 +49,7 @@ void AddNetwork(const Container& c, YamlValue* service) {
     return;
   }
   (*service)["ports"] = YamlValue::array({{{"host_ip", c.publish_address},
-                                           {"published", std::to_string(c.port)},
+                                           {"published", c.port},
                                            {"target", c.port},
                                            {"protocol", "tcp"}}});
 }

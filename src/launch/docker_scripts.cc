@@ -50,12 +50,8 @@ std::vector<ArgumentGroup> Options(const PreparedLaunch& launch, const Container
   if (c.host_network) {
     add("--network host");
   } else {
-    const bool six = c.publish_address.find(':') != std::string::npos;
-    const bool bracketed = c.publish_address.starts_with('[');
     add("--publish " +
-        ShellQuote(fmt::format(
-            "{}:{}:{}", six && !bracketed ? "[" + c.publish_address + "]" : c.publish_address,
-            c.port, c.port)));
+        ShellQuote(fmt::format("{}:{}:{}", BeforePort(c.publish_address), c.port, c.port)));
   }
   for (const std::string& device : c.devices) add("--device " + ShellQuote(device));
   for (const std::string& capability : c.capabilities) add("--cap-add " + ShellQuote(capability));
@@ -158,7 +154,8 @@ Result<Bundle> MakeDockerScripts(const LaunchInput& input, const ContainerOption
   for (size_t i = 0; i < containers.nodes.size(); ++i) {
     const Container& node = containers.nodes[i];
     std::string text = NodeHead(launch, i, {});
-    text += "OPTIONS=(\n" + Lines(own.rest[i], 2) + ")\nstart";
+    text += "# shellcheck disable=SC2034  # common.sh reads them\nOPTIONS=(\n" +
+            Lines(own.rest[i], 2) + ")\nstart";
     for (const ArgumentGroup& group : arguments.rest[i]) {
       for (const std::string& word : group) text += " " + BashWord(launch, word);
     }

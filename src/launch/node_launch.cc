@@ -1,6 +1,5 @@
 #include "launch/node_launch.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,25 +38,6 @@ Status CheckName(const std::string& name) {
                             kLongestName));
 }
 
-// A host name or an address: it lands in URLs, scheduler lines and engine arguments.
-Status CheckHost(std::string_view option, const std::string& host) {
-  const bool plain = std::all_of(host.begin(), host.end(), [](char c) {
-    return IsLetter(c) || IsDigit(c) ||
-           std::string_view(".:-_[]%").find(c) != std::string_view::npos;
-  });
-  // Numbers and dots alone are an address or a slip of the hand.
-  if (!host.empty() && host.find_first_not_of("0123456789.") == std::string::npos &&
-      host.find('.') != std::string::npos && !IsAddress(host)) {
-    return Refuse(option, host, "expected a host name or an address, found no address",
-                  "an IPv4 address is four numbers up to 255");
-  }
-  if (plain && !host.empty() &&
-      (IsLetter(host[0]) || IsDigit(host[0]) || host[0] == '[' || host[0] == ':')) {
-    return {};
-  }
-  return Refuse(option, host, "expected a host name or an address");
-}
-
 // Lists and prefixes of interfaces and adapters: "bond0", "=mlx5_0:1,mlx5_1", "^mlx5_2".
 Status CheckDevices(std::string_view option, const std::string& text) {
   const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
@@ -66,6 +46,18 @@ Status CheckDevices(std::string_view option, const std::string& text) {
   });
   if (plain && text[0] != '-') return {};
   return Refuse(option, text, "expected names of devices, found other characters");
+}
+
+// Hosts and addresses as they are used: without brackets.
+Status ReadHosts(LaunchSite* site) {
+  for (std::string& host : site->hosts) {
+    SHARDPLAN_ASSIGN_OR_RETURN(host, ReadHost("--host", host));
+  }
+  if (!site->master_addr.empty()) {
+    SHARDPLAN_ASSIGN_OR_RETURN(site->master_addr, ReadHost("--master-addr", site->master_addr));
+  }
+  SHARDPLAN_ASSIGN_OR_RETURN(site->api_host, ReadHost("--api-host", site->api_host));
+  return {};
 }
 
 Status CheckSite(const LaunchSite& site, size_t nodes) {
@@ -77,7 +69,6 @@ Status CheckSite(const LaunchSite& site, size_t nodes) {
         "give all of them, in the order of the nodes, or none");
   }
   for (const std::string& host : site.hosts) {
-    SHARDPLAN_RETURN_IF_ERROR(CheckHost("--host", host));
     if (std::count(site.hosts.begin(), site.hosts.end(), host) > 1) {
       return Refuse("--host", host, "expected another host for each node, found it twice");
     }
@@ -86,10 +77,6 @@ Status CheckSite(const LaunchSite& site, size_t nodes) {
   if (site.gid_index.value_or(0) > kLargestIndex) {
     return Refuse("--ib-gid-index", std::to_string(*site.gid_index), "expected at most 255");
   }
-  if (!site.master_addr.empty()) {
-    SHARDPLAN_RETURN_IF_ERROR(CheckHost("--master-addr", site.master_addr));
-  }
-  SHARDPLAN_RETURN_IF_ERROR(CheckHost("--api-host", site.api_host));
   if (!site.socket_ifname.empty()) {
     SHARDPLAN_RETURN_IF_ERROR(CheckDevices("--socket-ifname", site.socket_ifname));
   }
@@ -174,9 +161,9 @@ std::string* ModelOf(std::vector<std::string>* argv) {
 
 // Names that the scripts use themselves, and those that bash lets nobody set.
 bool IsOfScripts(const std::string& name) {
-  static constexpr std::array<std::string_view, 15> kNames = {
-      "DRY_RUN",     "SHOWN",    "MODEL_PATH", "OPTIONS", "HOST",     "HOSTS", "HERE", "NODES",
-      "BASH_SOURCE", "RAY_PORT", "BASHOPTS",   "EUID",    "FUNCNAME", "PPID",  "UID"};
+  static constexpr std::array<std::string_view, 16> kNames = {
+      "DRY_RUN",     "SHOWN",       "MODEL_PATH", "OPTIONS",  "HOST", "HOSTS",    "HERE", "NODES",
+      "MASTER_HOST", "BASH_SOURCE", "RAY_PORT",   "BASHOPTS", "EUID", "FUNCNAME", "PPID", "UID"};
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end() || name == "SHELLOPTS" ||
          name == "IFS";
 }
@@ -285,12 +272,6 @@ PreparedLaunch::Word PreparedLaunch::Split(const std::string& word) const {
   return {nullptr, word};
 }
 
-bool IsAddress(const std::string& host) {
-  std::array<unsigned char, sizeof(in6_addr)> bytes = {};
-  return inet_pton(AF_INET, host.c_str(), bytes.data()) == 1 ||
-         inet_pton(AF_INET6, host.c_str(), bytes.data()) == 1;
-}
-
 std::string VersionOf(const LaunchInput& input) {
   const std::string& asked = input.site.engine_version;
   return asked.empty() ? input.plan.engine_version : asked;
@@ -329,7 +310,8 @@ Result<PreparedLaunch> PrepareLaunch(const LaunchInput& input) {
                 "expected a layout that the engine can start, found an illegal one",
                 "see what `shardplan plan` says with the same options");
   }
-  const LaunchSite& site = input.site;
+  LaunchSite site = input.site;
+  SHARDPLAN_RETURN_IF_ERROR(ReadHosts(&site));
   SHARDPLAN_RETURN_IF_ERROR(CheckSite(site, plan.launch.size()));
   PreparedLaunch out;
   out.name = site.name.empty() ? DefaultName(plan.source) : site.name;
@@ -376,7 +358,7 @@ Result<PreparedLaunch> PrepareLaunch(const LaunchInput& input) {
     out.binds_master = out.binds_master || HasFlag(node.argv, "--data-parallel-address");
     out.nodes.push_back(std::move(node));
   }
-  SHARDPLAN_RETURN_IF_ERROR(CheckHost("--host", out.api_host));
+  SHARDPLAN_ASSIGN_OR_RETURN(out.api_host, ReadHost("--host", out.api_host));
   for (NodeLaunch& node : out.nodes) {
     // vLLM's headless nodes have no API; SGLang's others answer health checks.
     if (!node.serves_api && plan.engine != "sglang") continue;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "launch/host_address.h"
 #include "shardplan/base/result.h"
 #include "shardplan/launch/bundle.h"
 #include "shardplan/launch/launch_input.h"
@@ -59,9 +60,6 @@ struct PreparedLaunch {
 // the nodes', a name that is no DNS label, an address or path that cannot be one, and a name of a
 // variable that is no identifier.
 Result<PreparedLaunch> PrepareLaunch(const LaunchInput& input);
-
-// Whether it is an IPv4 or IPv6 address, and no name.
-bool IsAddress(const std::string& host);
 
 // The engine's version as it was asked for; where nobody did, the plan's.
 std::string VersionOf(const LaunchInput& input);

@@ -55,11 +55,11 @@ std::string StartHead(const PreparedLaunch& launch, const std::vector<std::strin
 std::string StartWorker(const PreparedLaunch& launch) {
   return fmt::format(
       "\n# A node that joins: it stays until the head goes.\nstart_worker() {{\n"
-      "  local command=(ray start \"--address=$MASTER_ADDR:$RAY_PORT\"\n"
+      "  local command=(ray start \"--address={}:$RAY_PORT\"\n"
       "    \"--node-ip-address=$VLLM_HOST_IP\" --num-gpus={} --disable-usage-stats --block)\n"
       "  if [[ -n $DRY_RUN ]]; then\n    show \"${{command[@]}}\"\n    return\n  fi\n"
       "  check\n  exec \"${{command[@]}}\"\n}}\n",
-      launch.nodes[0].gpus);
+      MasterBeforePort(launch), launch.nodes[0].gpus);
 }
 
 }  // namespace
@@ -118,7 +118,9 @@ Result<Bundle> MakeRayScripts(const LaunchInput& input) {
   const auto env = FactorEnvironment(Environments(launch));
   const bool several = launch.multi_node();
   std::string common = CommonHead("What the nodes of the Ray cluster have in common", launch);
-  common += SiteSection(launch);
+  SiteSectionOptions site;
+  site.master_before_port = several;
+  common += SiteSection(launch, site);
   if (!env.common.empty()) common += "\n# Of the plan.\n" + BashExports(env.common);
   common += fmt::format("RAY_PORT=6379\nNODES={}\n", launch.nodes.size());
   common += ShownNames(launch);

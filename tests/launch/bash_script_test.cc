@@ -23,7 +23,7 @@ PreparedLaunch Prepared(const LaunchExample& example) {
 TEST(BashScriptTest, WordsAreQuotedAndVariablesExpand) {
   const PreparedLaunch launch = Prepared(TwoNodes());
   EXPECT_EQ(BashWord(launch, "a b"), "'a b'");
-  EXPECT_EQ(BashWord(launch, "<MASTER_ADDR>:5000"), "\"$MASTER_ADDR:5000\"");
+  EXPECT_EQ(BashWord(launch, "<MASTER_ADDR>:5000"), "\"$MASTER_HOST:5000\"");
   EXPECT_EQ(BashWord(launch, "<MASTER_ADDR>$(id)"), "'<MASTER_ADDR>$(id)'");
   EXPECT_EQ(BashWords(launch, {{"a", "$b"}, {"--c"}}, 2), "  a '$b'\n  --c\n");
   EXPECT_EQ(BashElement("48,45"), "'48,45'");

@@ -5,6 +5,9 @@
 #include <yaml-cpp/yaml.h>
 
 #include "launch/launch_example.h"
+#include "support/openapi_schema.h"
+#include "support/temp_dir.h"
+#include "support/yaml_json.h"
 
 namespace shardplan {
 namespace {
@@ -92,6 +95,52 @@ TEST(ComposeFileTest, LimitsAndNetwork) {
   EXPECT_EQ(two["devices"][0].as<std::string>(), "/dev/infiniband:/dev/infiniband");
   EXPECT_EQ(two["cap_add"][0].as<std::string>(), "IPC_LOCK");
   EXPECT_EQ(two["healthcheck"]["disable"].as<std::string>(), "true");
+}
+
+// Every key is one of the specification's, with a value of its type.
+TEST(ComposeFileTest, IsAsTheSpecificationSays) {
+  const nlohmann::json schema = nlohmann::json::parse(
+      testing_support::ReadText(std::string(SHARDPLAN_TEST_DATA) + "/compose/compose-spec.json"));
+  ContainerOptions tight;
+  tight.memory = Bytes(int64_t{200} << 30);
+  tight.cpuset_cpus = "0-7";
+  tight.ipc = "host";
+  LaunchExample chosen = OneNode();
+  chosen.plan.launch[0].env.emplace_back("CUDA_VISIBLE_DEVICES", "4,5");
+  for (const LaunchExample& example : {OneNode(), TwoNodes(HostileWords()), chosen}) {
+    for (const ContainerOptions& options : {ContainerOptions(), tight}) {
+      const auto bundle = MakeComposeFiles(example.input(), options);
+      ASSERT_TRUE(bundle) << bundle.error().ToString();
+      for (const Artefact& file : bundle->files) {
+        EXPECT_THAT(
+            testing_support::OpenApiCheck::Run(schema, testing_support::YamlToJson(file.text)),
+            testing::IsEmpty())
+            << file.text;
+      }
+    }
+  }
+  // What the check is worth.
+  nlohmann::json wrong = {{"services", {{"vllm", {{"image", 3}, {"cpuset_mems", "0"}}}}}};
+  EXPECT_EQ(testing_support::OpenApiCheck::Run(schema, wrong).size(), 2U);
+}
+
+TEST(ComposeFileTest, AnIpv6AddressStandsInBracketsBeforeAPort) {
+  LaunchExample example = TwoNodes();
+  FillSite(&example.site);
+  example.site.hosts = {"[fd00::1]", "fd00::2"};
+  example.site.master_addr.clear();
+  for (LaunchPlan& launch : example.plan.launch) {
+    launch.argv = {"vllm",
+                   "serve",
+                   "/models/Kimi-K3",
+                   "--dist-init-addr",
+                   "<MASTER_ADDR>:5000",
+                   "--master-addr",
+                   "<MASTER_ADDR>"};
+  }
+  const std::vector<std::string> words = Words(Service(example, 1)["command"]);
+  EXPECT_EQ(words[3], "[fd00::1]:5000");
+  EXPECT_EQ(words[5], "fd00::1");
 }
 
 TEST(ComposeFileTest, ChosenCardsAndKeys) {

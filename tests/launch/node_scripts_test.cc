@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "launch/launch_example.h"
@@ -48,7 +49,7 @@ TEST(NodeScriptsTest, OnlyRanksAndAddressesDiffer) {
             "would run.\n"
             "set -euo pipefail\n\n"
             "export VLLM_HOST_IP=10.0.0.1\n"
-            "# shellcheck source=common.sh\n"
+            "# shellcheck source-path=SCRIPTDIR source=common.sh disable=SC1091\n"
             "source \"$(dirname -- \"${BASH_SOURCE[0]}\")/common.sh\"\n"
             "start --node-rank 0 --host 127.0.0.1 --port 8000\n");
   EXPECT_THAT(bundle.files[1].text, HasSubstr("start --node-rank 1 --headless\n"));
@@ -96,6 +97,41 @@ TEST(NodeScriptsTest, TheEngineGetsEveryWordAsItIs) {
       EXPECT_TRUE(env.contains(variable.first)) << variable.first;
   }
   EXPECT_FALSE(std::filesystem::exists("/tmp/shardplan-was-here"));
+}
+
+// In front of a port an address of version 6 stands in brackets, elsewhere it does not.
+TEST(NodeScriptsTest, Ipv6AddressesHaveBracketsWhereAPortFollows) {
+  const TempDir dir;
+  LaunchExample example = TwoNodes();
+  FillSite(&example.site);
+  example.site.hosts = {"[fd00::1]", "fd00::2"};
+  MoveModel(&example, HostileModel(dir));
+  for (LaunchPlan& node : example.plan.launch) {
+    node.argv.insert(node.argv.end(), {"--dist-init-addr", "<MASTER_ADDR>:5000"});
+  }
+  const auto words_of = [](const BundleRun& run, const std::string& flag) {
+    const std::vector<std::string>& argv = run.calls.at(0).argv;
+    const auto at = std::find(argv.begin(), argv.end(), flag);
+    return at == argv.end() ? "" : *(at + 1);
+  };
+  BundleWorld world(Scripts(example));
+  BundleRun run = world.Run("node-1.sh");
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(words_of(run, "--dist-init-addr"), "[fd00::1]:5000");
+  EXPECT_EQ(words_of(run, "--master-addr"), "fd00::1");
+  EXPECT_EQ(run.calls[0].env.at("VLLM_HOST_IP"), "fd00::2");
+  // What the environment says, with and without brackets.
+  example.site.hosts.clear();
+  BundleWorld open(Scripts(example));
+  for (const char* address : {"fd00::7", "[fd00::7]"}) {
+    run = open.Run("node-0.sh", {}, {{"MASTER_ADDR", address}, {"VLLM_HOST_IP", "fd00::7"}});
+    ASSERT_EQ(run.code, 0) << run.err;
+    EXPECT_EQ(words_of(run, "--dist-init-addr"), "[fd00::7]:5000");
+    EXPECT_EQ(words_of(run, "--master-addr"), "fd00::7");
+  }
+  run = open.Run("node-0.sh", {}, {{"MASTER_ADDR", "10.0.0.7"}, {"VLLM_HOST_IP", "10.0.0.7"}});
+  EXPECT_EQ(words_of(run, "--dist-init-addr"), "10.0.0.7:5000");
+  EXPECT_THAT(open.Run("node-0.sh", {"--dry-run"}).out, HasSubstr("MASTER_ADDR\\>:5000"));
 }
 
 TEST(NodeScriptsTest, ADryRunPrintsWhatCanBePasted) {

@@ -94,6 +94,9 @@ TEST(RayScriptsTest, WorkersJoin) {
   EXPECT_THAT(run.calls[0].argv,
               ElementsAre("ray", "start", "--address=10.0.0.1:6379", "--node-ip-address=10.0.0.2",
                           "--num-gpus=8", "--disable-usage-stats", "--block"));
+  example.site.hosts = {"fd00::1", "fd00::2"};
+  EXPECT_EQ(BundleWorld(Scripts(example)).Run("worker-1.sh").calls.at(0).argv[2],
+            "--address=[fd00::1]:6379");
   world.RemoveProgram("ray");
   EXPECT_THAT(world.Run("worker-1.sh").err, HasSubstr("ray: not found"));
 }

@@ -111,14 +111,15 @@ class BundleWorld {
     }
   }
 
-  // What shellcheck says of all scripts; empty where it is content. SC2016 and SC1003 only wonder
-  // whether a literal "$" or "\\" is meant: words from outside hold them.
+  // What shellcheck says of all scripts, from elsewhere, with and without leave to follow what they
+  // source; empty where it is content. SC2016 and SC1003 only wonder whether a literal "$" or "\\"
+  // is meant: words from outside hold them.
   std::string Shellcheck() const {
     const std::string command =
-        "cd " + ShellQuote(directory_) +
-        " && shellcheck -x -e SC2016,SC1003 *.sh $(ls *.sbatch 2>/dev/null) >" +
+        "cd / && for x in '' -x; do for f in " + ShellQuote(directory_) +
+        "/*.{sh,sbatch}; do [[ ! -e $f ]] || shellcheck $x -e SC2016,SC1003 \"$f\"; done; done >" +
         ShellQuote(dir_.Path("shellcheck")) + " 2>&1";
-    static_cast<void>(std::system(command.c_str()));
+    static_cast<void>(std::system(("bash -c " + ShellQuote(command)).c_str()));
     return ReadText(dir_.Path("shellcheck"));
   }
 
