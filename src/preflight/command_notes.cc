@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -83,6 +84,32 @@ void NoteContainer(std::string_view text, const Deployment& d, std::vector<Findi
                   "--ipc=host; --disable-custom-all-reduce where IPC is not allowed"});
 }
 
+// What text processors and chats make of a command. A shell takes each for a part of a word.
+void NoteTypography(std::string_view text, std::vector<Finding>* out) {
+  struct Character {
+    std::string_view bytes;
+    const char* name;
+    const char* instead;
+  };
+  static constexpr std::array<Character, 8> kCharacters = {{
+      {"\xe2\x80\x9c", "a typographic quote (U+201C)", "a straight quote"},
+      {"\xe2\x80\x9d", "a typographic quote (U+201D)", "a straight quote"},
+      {"\xe2\x80\x98", "a typographic quote (U+2018)", "a straight quote"},
+      {"\xe2\x80\x99", "a typographic quote (U+2019)", "a straight quote"},
+      {"\xc2\xa0", "a no-break space (U+00A0)", "a space"},
+      {"\xe2\x80\x8b", "an invisible space (U+200B)", "nothing, or a space"},
+      {"\xe2\x81\xa0", "an invisible joiner (U+2060)", "nothing"},
+      {"\xef\xbb\xbf", "a byte order mark (U+FEFF)", "nothing"},
+  }};
+  for (const Character& character : kCharacters) {
+    if (text.find(character.bytes) == std::string_view::npos) continue;
+    out->push_back({"command.typography", Severity::kWarning, character.name,
+                    "stands in the command: a shell takes it for a part of a word",
+                    fmt::format("write {} in its place", character.instead)});
+    return;
+  }
+}
+
 void NoteStages(const Plan& plan, std::vector<Finding>* out) {
   if (plan.sizes.pp == 1 || !plan.kv) return;
   std::map<int64_t, int64_t> blocks;  // of a stage, on its fullest rank
@@ -136,6 +163,7 @@ void NoteExperts(const Architecture& arch, const Plan& plan, std::vector<Finding
 
 std::vector<Finding> NoteSurroundings(std::string_view text, const Deployment& deployment) {
   std::vector<Finding> out;
+  NoteTypography(text, &out);
   NoteDevices(deployment, &out);
   NoteContainer(text, deployment, &out);
   return out;

@@ -49,6 +49,16 @@ TEST(CommandNotesTest, ContainersShareMemoryOnDemand) {
   EXPECT_THAT(NoteSurroundings("docker run --gpus all image", d), ElementsAre());
 }
 
+TEST(CommandNotesTest, WhatTextProcessorsMakeOfACommand) {
+  const auto notes = NoteSurroundings("vllm serve \xe2\x80\x9cm\xe2\x80\x9d", {});
+  ASSERT_THAT(Ids(notes), ElementsAre("command.typography"));
+  EXPECT_EQ(notes[0].subject, "a typographic quote (U+201C)");
+  EXPECT_EQ(notes[0].fix, "write a straight quote in its place");
+  EXPECT_EQ(NoteSurroundings("vllm serve m\xc2\xa0-tp 2", {})[0].subject,
+            "a no-break space (U+00A0)");
+  EXPECT_THAT(NoteSurroundings("vllm serve 'mod\xc3\xa8le' \"x\"", {}), ElementsAre());
+}
+
 TEST(CommandNotesTest, StagesAndTokens) {
   const Model& model = ExampleFromConfig("kimi-k3");
   const Deployment d = testing_support::PublishedKimiK3();
