@@ -77,8 +77,11 @@ Status CheckCpus(std::string_view option, const std::string& list) {
 }
 
 Status CheckPath(std::string_view option, const std::string& path) {
-  if (path.empty() || path[0] == '/') return {};
-  return Refuse(option, path, "expected an absolute path on the nodes");
+  if (!path.empty() && path[0] != '/') {
+    return Refuse(option, path, "expected an absolute path on the nodes");
+  }
+  if (path.empty() || path.find_first_not_of("/.") != std::string::npos) return {};
+  return Refuse(option, path, "expected a directory below the root, found the root itself");
 }
 
 Status CheckOptions(const ContainerOptions& options) {
@@ -108,7 +111,7 @@ HealthCheck MakeHealth(const PreparedLaunch& launch, const Plan& plan, int64_t n
   std::string address = launch.api_host == "0.0.0.0" || !launch.multi_node() ? "127.0.0.1"
                         : launch.api_host == "::"                            ? "::1"
                                                                              : launch.api_host;
-  if (address.find(':') != std::string::npos && address[0] != '[') address = "[" + address + "]";
+  address = BeforePort(address);
   HealthCheck health;
   // The certificate names the host that clients know, not the loopback.
   const std::string program = launch.tls ? fmt::format(
@@ -308,9 +311,9 @@ void Explain(const LaunchInput& input, const ContainerOptions& options, Containe
   for (const Container& node : out->nodes) {
     const auto index = static_cast<int64_t>(&node - out->nodes.data());
     if (node.health) {
-      out->assumptions.push_back(fmt::format(
-          "Health checks count after {} s: {} (both rates assumed).",
-          FormatCount(node.health->start_seconds), EstimateStart(input.plan, index).rule));
+      out->assumptions.push_back(fmt::format("Health checks count after {} s: {}.",
+                                             FormatCount(node.health->start_seconds),
+                                             EstimateStart(input.plan, index).rule));
     }
     if (node.memory && !options.memory) {
       out->assumptions.push_back(
@@ -396,6 +399,7 @@ std::string MountedRoot(std::string model) {
 
 Result<Containers> MakeContainers(const LaunchInput& input, const ContainerOptions& options) {
   SHARDPLAN_RETURN_IF_ERROR(CheckOptions(options));
+  SHARDPLAN_RETURN_IF_ERROR(CheckPath("--model-path", input.site.model_path));
   if (input.plan.gpu_name.starts_with("AMD")) {
     return Fail(ErrorCode::kUnsupported, Printable(input.plan.gpu_name),
                 "expected an NVIDIA card: containers for others are not written yet");

@@ -16,6 +16,14 @@ bool IsOfFamily(int family, const std::string& host) {
   return inet_pton(family, host.c_str(), bytes.data()) == 1;
 }
 
+// The same address is the same text: "fd00::1" of "FD00:0::1".
+std::string Canonical(const std::string& ipv6) {
+  in6_addr bytes = {};
+  std::array<char, INET6_ADDRSTRLEN> text = {};
+  inet_pton(AF_INET6, ipv6.c_str(), &bytes);
+  return inet_ntop(AF_INET6, &bytes, text.data(), text.size());
+}
+
 bool IsLetterOrDigit(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
@@ -38,7 +46,7 @@ Result<std::string> ReadHost(std::string_view option, const std::string& text) {
   if (IsIpv6(host)) {
     const bool local = (host[0] | 0x20) == 'f' && host.size() > 3 && (host[1] | 0x20) == 'e' &&
                        std::string_view("89abAB").find(host[2]) != std::string_view::npos;
-    if (!local) return host;
+    if (!local) return Canonical(host);
     return refuse("expected an address that all nodes can reach, found a link-local one",
                   "give the address of a network that the nodes share, such as fd00::1");
   }

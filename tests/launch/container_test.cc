@@ -168,6 +168,11 @@ TEST(ContainerTest, Refusals) {
   EXPECT_FALSE(refuses([](ContainerOptions* o) { o->cpuset_cpus = "0-47,96-143,200"; }));
   EXPECT_TRUE(refuses([](ContainerOptions* o) { o->stage_index = "relative"; }));
   EXPECT_TRUE(refuses([](ContainerOptions* o) { o->mounts = {"relative"}; }));
+  EXPECT_TRUE(refuses([](ContainerOptions* o) { o->mounts = {"//."}; }));
+  LaunchExample root = OneNode();
+  root.site.model_path = "/";
+  EXPECT_EQ(MakeContainers(root.input(), {}).error().ToString(),
+            "--model-path /: expected a directory below the root, found the root itself");
   EXPECT_TRUE(refuses([](ContainerOptions* o) { o->ipc = "container:x"; }));
   LaunchExample amd = OneNode();
   amd.plan.gpu_name = "AMD Instinct MI300X";

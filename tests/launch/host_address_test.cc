@@ -23,6 +23,7 @@ TEST(HostAddressTest, BracketsAreOfPorts) {
   EXPECT_EQ(BeforePort("node-0.cluster"), "node-0.cluster");
   EXPECT_EQ(ReadHost("--host", "[fd00::1]").value(), "fd00::1");
   EXPECT_EQ(ReadHost("--host", "fd00::1").value(), "fd00::1");
+  EXPECT_EQ(ReadHost("--host", "FD00:0:0::0001").value(), "fd00::1");
 }
 
 std::string Problem(const std::string& text) {
