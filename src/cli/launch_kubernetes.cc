@@ -157,6 +157,8 @@ void AddResources(OptionSet* set, Options* out) {
             [out](std::string text) { out->image = std::move(text); });
   set->Text("--image-digest", "sha256:…", "Pin the image, whatever becomes of its tag",
             [out](std::string text) { out->image_digest = std::move(text); });
+  set->Count("--replicas", "Groups of a LeaderWorkerSet, each the whole deployment (default: 1)", 1,
+             [out](int64_t count) { out->replicas = count; });
   set->Repeated("--rdma-resource", "NAME=N", "Resource of the network: rdma/hca=1; may be repeated",
                 [out](const std::string& text) -> Status {
                   SHARDPLAN_ASSIGN_OR_RETURN(auto resource, ParseResource(text));
@@ -189,7 +191,8 @@ void AddResources(OptionSet* set, Options* out) {
   size("--memory", "Memory of a pod (default: what the plan needs)", &out->memory);
   set->Count("--cpus", "CPUs of a pod, as request and limit", 1,
              [out](int64_t count) { out->cpus = count; });
-  size("--read-rate", "Bytes a second that a node reads (default: 1GB)", &out->read_rate);
+  size("--read-rate", "Bytes a second that a node reads (default: by the rates of the plan)",
+       &out->read_rate);
   set->Count("--startup-seconds", "Time to start (default: from what a node reads)", 60,
              [out](int64_t seconds) { out->startup_seconds = seconds; });
 }

@@ -3,6 +3,7 @@
 #define SHARDPLAN_LAUNCH_START_ESTIMATE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "shardplan/base/bytes.h"
@@ -10,20 +11,28 @@
 
 namespace shardplan {
 
-// Assumed: a disk or network filesystem that reads 1 GB/s, and ten minutes for what follows the
-// weights (compilation, warm-up, graphs).
-constexpr int64_t kReadBytesPerSecond = 1'000'000'000;
+// Assumed: a start reads at half of what links allow, and ten minutes follow the weights
+// (compilation, warm-up, graphs).
+constexpr int64_t kLoadFactor = 2;
 constexpr int64_t kSecondsAfterLoading = 600;
 
+// Assumed where the plan has no estimate of its own: a disk or filesystem that reads 1 GB/s.
+constexpr int64_t kReadBytesPerSecond = 1'000'000'000;
+
 struct StartEstimate {
-  Bytes bytes;          // that the node reads
-  int64_t seconds = 0;  // until it answers, in whole minutes
-  std::string rule;     // the arithmetic, in words
+  Bytes bytes;               // that the node reads
+  int64_t load_seconds = 0;  // at least, at the slow end of the rate
+  bool assumed = false;      // the rate
+  std::string source;        // what it is read from, and how fast: "from its disks at 2 GB/s"
+  int64_t seconds = 0;       // until it answers, in whole minutes
+  std::string rule;          // the arithmetic, in words
 };
 
-// Of the shard files that the node's stages need; without headers, of its ranks' weights, but at
-// most the whole checkpoint.
-StartEstimate EstimateStart(const Plan& plan, int64_t node);
+// By the plan's estimate of loading: from the node's disks, or from the filesystem that all nodes
+// share, whichever was given (--disk-gb-per-s, --shared-fs-gb-per-s); of both, or of none, the
+// slower. `rate`, bytes a second of one node, goes before either. Without an estimate: the shard
+// files that the node's stages need, or its ranks' weights, but at most the whole checkpoint.
+StartEstimate EstimateStart(const Plan& plan, int64_t node, std::optional<Bytes> rate = {});
 
 // Assumed: what the processes of a rank take in host memory (CUDA context, Python, staging), and
 // what those of a node do (API server, tokenizer, scheduler).

@@ -26,8 +26,9 @@ TEST(LaunchKubernetesTest, WritesAFolderForKubectl) {
       "--shm-size 1GiB --cpus 8 --gpu-product NVIDIA-H20 -o '" +
       target + "'");
   ASSERT_EQ(written.code, 0) << written.err;
-  for (const char* file : {"kustomization.yaml", "configmap.yaml", "service.yaml",
-                           "leaderworkerset.yaml", "README.md", "plan.json"}) {
+  for (const char* file :
+       {"kustomization.yaml", "configmap.yaml", "service.yaml", "networkpolicy.yaml",
+        "leaderworkerset.yaml", "README.md", "plan.json"}) {
     EXPECT_TRUE(std::filesystem::exists(target + "/" + file)) << file;
   }
   const std::string set = ReadText(target + "/leaderworkerset.yaml");
@@ -70,6 +71,7 @@ TEST(LaunchKubernetesTest, RefusesValuesThatKubernetesWould) {
       {"--shm-size 0GiB", "--shm-size 0GiB: expected a size above zero"},
       {"--read-rate fast", "--read-rate fast: "},
       {"--startup-seconds 5", "--startup-seconds 5: "},
+      {"--replicas 0", "--replicas 0: expected a whole number, at least 1"},
       {"--api-key-secret A", "--api-key-secret A: expected a Secret and a key in it"},
       {"--api-key-secret a/", "--api-key-secret a/: expected a Secret and a key in it"},
       {"--memory 1KiB", "--memory: expected at least 1.0 GiB, what the plan pins"},

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "launch/start_estimate.h"
 #include "shardplan/base/units.h"
 
 namespace shardplan::kubernetes {
@@ -59,23 +58,14 @@ HostBudget MakeHostBudget(const LaunchInput& input, const Options& options, int6
 
 StartupEstimate EstimateStartup(const LaunchInput& input, const Options& options) {
   StartupEstimate out;
-  out.from_files = !input.plan.files.empty();
   for (const LaunchPlan& launch : input.plan.launch) {
-    out.bytes = std::max(out.bytes, EstimateStart(input.plan, launch.node).bytes);
+    StartEstimate node = EstimateStart(input.plan, launch.node, options.read_rate);
+    if (node.load_seconds > out.slowest.load_seconds) out.slowest = std::move(node);
   }
-  out.rate_given = options.read_rate.has_value();
-  out.rate = options.read_rate.value_or(Bytes(kReadBytesPerSecond));
-  out.load_seconds = CeilDiv(out.bytes.count(), std::max<int64_t>(1, out.rate.count()));
   out.given = options.startup_seconds.has_value();
-  out.seconds = options.startup_seconds.value_or(2 * out.load_seconds + kSecondsAfterLoading);
+  out.seconds = options.startup_seconds.value_or(out.slowest.seconds);
   return out;
 }
-
-namespace {
-
-std::string FormatRate(Bytes rate) { return fmt::format("{:.4g} GB", InGB(rate).value()); }
-
-}  // namespace
 
 std::string Describe(const HostBudget& budget) {
   std::string out = budget.given ? "Memory as given. What the plan would ask for:\n"
@@ -88,11 +78,10 @@ std::string Describe(const HostBudget& budget) {
 }
 
 std::string Describe(const StartupEstimate& startup) {
-  std::string out = fmt::format(
-      "A node reads {} of {}:\n{} s at {} a second ({}).\n", FormatGiB(startup.bytes, 1),
-      startup.from_files ? "shard files" : "weights (no shard headers were there)",
-      FormatCount(startup.load_seconds), FormatRate(startup.rate),
-      startup.rate_given ? "given" : "assumed");
+  const StartEstimate& node = startup.slowest;
+  std::string out =
+      fmt::format("A node reads {}\n{} ({}):\n{} s at least.\n", FormatGiB(node.bytes, 1),
+                  node.source, node.assumed ? "assumed" : "given", FormatCount(node.load_seconds));
   const std::string seconds = FormatCount(startup.seconds);
   out += startup.given ? fmt::format("The engine may take {} s to start, as given.\n", seconds)
                        : fmt::format(

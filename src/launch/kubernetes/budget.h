@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "launch/kubernetes/options.h"
+#include "launch/start_estimate.h"
 #include "shardplan/base/bytes.h"
 #include "shardplan/launch/launch_input.h"
 
@@ -36,17 +37,13 @@ Bytes ShmSize(const Options& options);
 HostBudget MakeHostBudget(const LaunchInput& input, const Options& options, int64_t gpus);
 
 struct StartupEstimate {
-  Bytes bytes;              // that the node with most reads
-  bool from_files = false;  // of shard files; else of the tensors
-  Bytes rate;               // a second
-  bool rate_given = false;
-  int64_t load_seconds = 0;
-  int64_t seconds = 0;  // allowed in all
+  StartEstimate slowest;  // of the nodes
+  int64_t seconds = 0;    // allowed in all
   bool given = false;
 };
 
-// Time between the engine's start and its first answer: twice what reading takes, and ten minutes
-// for compiling, graphs and warming up (launch/start_estimate.h).
+// Time between the engine's start and its first answer (launch/start_estimate.h), of the node that
+// takes longest.
 StartupEstimate EstimateStartup(const LaunchInput& input, const Options& options);
 
 // Both as comments.

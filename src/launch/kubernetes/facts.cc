@@ -286,6 +286,23 @@ bool Facts::locks_memory() const {
   return pins || !options->rdma_resources.empty() || input->site.fabric != Fabric::kSocket;
 }
 
+namespace {
+
+Status CheckReplicas(const Facts& facts) {
+  if (facts.options->replicas == 1) return {};
+  if (!facts.is_lws()) {
+    return Refuse("--replicas", "expected a LeaderWorkerSet: StatefulSets are one deployment",
+                  "apply them under several names, or leave --kind out");
+  }
+  if (!facts.input->site.hosts.empty()) {
+    return Refuse("--replicas", "expected no --host, which names the nodes of one group",
+                  "--node-selector or --gpu-product choose nodes for all of them");
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<Facts> MakeFacts(const LaunchInput& input, const Options& options) {
   Facts facts;
   facts.input = &input;
@@ -302,6 +319,7 @@ Result<Facts> MakeFacts(const LaunchInput& input, const Options& options) {
   SHARDPLAN_RETURN_IF_ERROR(CheckPaths(facts));
   SHARDPLAN_RETURN_IF_ERROR(CheckDraft(facts));
   SHARDPLAN_RETURN_IF_ERROR(CheckSite(input.site, facts));
+  SHARDPLAN_RETURN_IF_ERROR(CheckReplicas(facts));
   SetEnvironment(input.site, &facts);
   facts.numa_bind = std::any_of(facts.command.words.begin(), facts.command.words.end(),
                                 [](const GroupWord& word) { return word.text == "--numa-bind"; });

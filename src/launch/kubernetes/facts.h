@@ -49,6 +49,7 @@ struct Facts {
   std::string headless_service() const { return name + "-nodes"; }
   std::string worker_set() const { return name + "-worker"; }
   std::string config_map() const { return name + "-scripts"; }
+  std::string network_policy() const { return name + "-pods"; }
   std::string api_service() const { return name + "-api"; }
 };
 

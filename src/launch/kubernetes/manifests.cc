@@ -86,14 +86,23 @@ Manifest LeaderWorkerSet(const Facts& facts, const std::string& hash) {
     value["metadata"]["annotations"] = {
         {"leaderworkerset.sigs.k8s.io/exclusive-topology", facts.options->topology_key}};
   }
-  value["spec"] = {{"replicas", 1},
+  const int64_t replicas = facts.options->replicas;
+  value["spec"] = {{"replicas", replicas},
                    {"startupPolicy", "LeaderCreated"},
                    {"leaderWorkerTemplate",
                     {{"size", facts.nodes}, {"restartPolicy", "RecreateGroupOnPodRestart"}}}};
   out.document.value = std::move(value);
-  out.document.comment = fmt::format(
-      "One group of {} is the whole deployment; all of it starts anew when one pod does.",
-      facts.nodes == 1 ? "1 pod" : fmt::format("{} pods", facts.nodes));
+  const std::string pods = facts.nodes == 1 ? "1 pod" : fmt::format("{} pods", facts.nodes);
+  out.document.comment =
+      replicas == 1
+          ? fmt::format(
+                "One group of {} is the whole deployment; all of it starts anew when one "
+                "pod does.",
+                pods)
+          : fmt::format(
+                "{} groups of {}, each the whole deployment: a group starts anew when one "
+                "of its\npods does. The Service spreads requests over their leaders.",
+                replicas, pods);
   const std::string base = "/spec/leaderWorkerTemplate/";
   // A group of one has the worker's template for its leader.
   Put(MakePodTemplate(facts, Role::kLeader, hash),
@@ -124,6 +133,27 @@ Manifest StatefulSet(const Facts& facts, Role role, const std::string& hash) {
           : "Nodes 1 and up, by the ordinal of their names. A pod that restarts does not restart "
             "the\nothers: they end when the engine notices. A LeaderWorkerSet does better.";
   Put(MakePodTemplate(facts, role, hash), "/spec/template", &out.document);
+  return out;
+}
+
+// Who may talk to the pods: each other, on every port, and everyone to the API. What runs between
+// engines' nodes asks for no password.
+Manifest NetworkPolicy(const Facts& facts) {
+  Manifest out{"networkpolicy.yaml", "who may connect: the pods to each other, all to the API", {}};
+  out.document.value =
+      Resource(facts, "networking.k8s.io/v1", "NetworkPolicy", facts.network_policy());
+  const YamlValue pods = {{"matchLabels", SelectorOf(facts)}};
+  YamlValue rules = YamlValue::array();
+  if (facts.nodes > 1) {
+    rules.push_back({{"from", YamlValue::array({{{"podSelector", pods}}})}});
+  }
+  rules.push_back({{"ports", YamlValue::array({{{"port", facts.port}, {"protocol", "TCP"}}})}});
+  out.document.value["spec"] = {{"podSelector", pods},
+                                {"policyTypes", YamlValue::array({"Ingress"})},
+                                {"ingress", std::move(rules)}};
+  out.document.comment =
+      "Holds where the cluster's network enforces policies. Add `from` to the API's rule for the\n"
+      "namespaces that may ask.";
   return out;
 }
 
@@ -269,6 +299,8 @@ Result<Bundle> MakeManifests(const LaunchInput& input, const Options& options) {
   SHARDPLAN_ASSIGN_OR_RETURN(const auto scripts, MakeScripts(facts));
   const std::string hash = HashOf(scripts);
   std::vector<Manifest> manifests = {Scripts(facts, scripts), ApiService(facts)};
+  // On the network of the host no policy holds.
+  if (!facts.bind.empty()) manifests.push_back(NetworkPolicy(facts));
   if (facts.is_lws()) {
     manifests.push_back(LeaderWorkerSet(facts, hash));
   } else {

@@ -22,6 +22,7 @@ struct Toleration {
 
 struct Options {
   Kind kind = Kind::kLeaderWorkerSet;
+  int64_t replicas = 1;        // groups, each the whole deployment
   std::string image;           // empty: the engine's own, of the version that was planned
   std::string image_digest;    // "sha256:…"
   std::string namespace_name;  // empty: the one kubectl is set to

@@ -32,7 +32,7 @@ TEST(KubernetesBudgetTest, TheNodeThatNeedsMostDecides) {
   world.plan.host[1].pinned_allocated = Bytes(164 * kGiB);
   EXPECT_EQ(MakeHostBudget(world.input(), world.options, 2).total - before, Bytes(110 * kGiB));
   world.plan.files[1].bytes = Bytes(300 * kGiB);
-  EXPECT_EQ(EstimateStartup(world.input(), world.options).bytes, Bytes(300 * kGiB));
+  EXPECT_EQ(EstimateStartup(world.input(), world.options).slowest.bytes, Bytes(300 * kGiB));
 }
 
 TEST(KubernetesBudgetTest, HostCachesAndUnknownShardsCount) {
@@ -62,14 +62,16 @@ TEST(KubernetesBudgetTest, WhatIsGivenCounts) {
 TEST(KubernetesBudgetTest, StartingTakesTwiceTheReading) {
   KubernetesWorld world = VllmWorld(2);
   StartupEstimate startup = EstimateStartup(world.input(), world.options);
-  EXPECT_EQ(startup.load_seconds, 108);
-  EXPECT_EQ(startup.seconds, 816);
+  EXPECT_EQ(startup.slowest.load_seconds, 108);
+  EXPECT_EQ(startup.seconds, 840);
   EXPECT_EQ(Describe(startup),
-            "A node reads 100.0 GiB of shard files:\n108 s at 1 GB a second (assumed).\n"
-            "The engine may take 816 s to start: twice that, and 600 s to compile\n"
+            "A node reads 100.0 GiB\nat 1 GB/s (assumed):\n108 s at least.\n"
+            "The engine may take 840 s to start: twice that, and 600 s to compile\n"
             "and warm up (assumed).\n");
   world.options.read_rate = Bytes(3 * kGiB);
-  EXPECT_EQ(EstimateStartup(world.input(), world.options).load_seconds, 34);
+  startup = EstimateStartup(world.input(), world.options);
+  EXPECT_EQ(startup.slowest.load_seconds, 34);
+  EXPECT_NE(Describe(startup).find("at 3.221 GB/s (given)"), std::string::npos);
   world.options.startup_seconds = 1200;
   startup = EstimateStartup(world.input(), world.options);
   EXPECT_EQ(startup.seconds, 1200);
@@ -81,9 +83,27 @@ TEST(KubernetesBudgetTest, WithoutHeadersTheWeightsAreRead) {
   world.plan.files.clear();
   for (RankPlan& rank : world.plan.ranks) rank.weights = Bytes(30 * kGiB);
   world.plan.ranks.back().offloaded = Bytes(10 * kGiB);
+  EXPECT_EQ(EstimateStartup(world.input(), world.options).slowest.bytes, Bytes(70 * kGiB));
+}
+
+TEST(KubernetesBudgetTest, TheSlowestNodeCounts) {
+  KubernetesWorld world = VllmWorld(2);
+  LoadingPlan loading;
+  for (const int64_t node : {0, 1}) {
+    NodeLoading one;
+    one.node = node;
+    one.tensors = Bytes((node + 1) * 100 * kGiB);
+    one.disk = {10, 5, 40.0 * static_cast<double>(node + 1)};
+    loading.nodes.push_back(one);
+  }
+  loading.rates.disk = {6, 2, 24, Basis::kAssumed, ""};
+  loading.rates.shared_fs = {10, 1, 50, Basis::kAssumed, ""};
+  loading.shared_fs = {15, 10, 60};
+  world.plan.loading = loading;
   const StartupEstimate startup = EstimateStartup(world.input(), world.options);
-  EXPECT_EQ(startup.bytes, Bytes(70 * kGiB));
-  EXPECT_NE(Describe(startup).find("of weights (no shard headers were there)"), std::string::npos);
+  EXPECT_EQ(startup.slowest.bytes, Bytes(200 * kGiB));
+  EXPECT_EQ(startup.slowest.load_seconds, 80);
+  EXPECT_EQ(startup.slowest.source, "from its disks at 2 GB/s");
 }
 
 }  // namespace

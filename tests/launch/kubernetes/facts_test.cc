@@ -226,6 +226,17 @@ TEST(KubernetesFactsTest, RefusesWhatKubernetesDecides) {
   EXPECT_EQ(world.Error(), "--host: expected the name of a node, found 'a b'");
 }
 
+TEST(KubernetesFactsTest, GroupsAreOfALeaderWorkerSetOnAnyNodes) {
+  KubernetesWorld world = VllmWorld(2);
+  world.options.replicas = 2;
+  EXPECT_EQ(world.Error(), "made");
+  world.options.kind = Kind::kStatefulSet;
+  EXPECT_TRUE(world.Error().starts_with("--replicas: expected a LeaderWorkerSet"));
+  world.options.kind = Kind::kLeaderWorkerSet;
+  world.site.hosts = {"node-1", "node-2"};
+  EXPECT_TRUE(world.Error().starts_with("--replicas: expected no --host"));
+}
+
 TEST(KubernetesFactsTest, AStartTakesAWeekAtMost) {
   KubernetesWorld world = VllmWorld(1);
   world.options.read_rate = Bytes(1);

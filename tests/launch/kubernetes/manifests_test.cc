@@ -82,6 +82,11 @@ void ExpectKnownFields(const json& resource) {
       EXPECT_EQ(labels.value(key, ""), value) << key;
     }
     EXPECT_THAT(OpenApiCheck::Run(PodSchema(), resource["spec"]["template"]), IsEmpty());
+  } else if (kind == "NetworkPolicy") {
+    EXPECT_EQ(resource["apiVersion"], "networking.k8s.io/v1");
+    ExpectKeysAmong(resource, {"apiVersion", "kind", "metadata", "spec"});
+    ExpectKeysAmong(resource["spec"], {"podSelector", "policyTypes", "ingress"});
+    for (const json& rule : resource["spec"]["ingress"]) ExpectKeysAmong(rule, {"from", "ports"});
   } else {
     EXPECT_EQ(kind, "LeaderWorkerSet");
     EXPECT_EQ(resource["apiVersion"], "leaderworkerset.x-k8s.io/v1");
@@ -261,6 +266,42 @@ TEST(KubernetesManifestsTest, AGroupIsTheWholeDeployment) {
   }
 }
 
+TEST(KubernetesManifestsTest, SeveralGroupsStandBehindOneService) {
+  KubernetesWorld world = VllmWorld(2);
+  world.options.replicas = 3;
+  const Parsed parsed = ParseAndCheck(world.Manifests());
+  const json& set = parsed.by_file.at("leaderworkerset.yaml");
+  EXPECT_EQ(set["spec"]["replicas"], 3);
+  EXPECT_FALSE(parsed.by_file.at("service.yaml")["spec"]["selector"].contains(
+      "leaderworkerset.sigs.k8s.io/group-index"));
+  EXPECT_TRUE(TextOf(world.Manifests(), "leaderworkerset.yaml")
+                  .starts_with("# 3 groups of 2 pods, each the whole deployment: "));
+}
+
+TEST(KubernetesManifestsTest, PodsTalkToEachOtherAndAllToTheApi) {
+  const json rules = {{{"from", {{{"podSelector", {{"matchLabels", json::object()}}}}}}},
+                      {{"ports", {{{"port", 8000}, {"protocol", "TCP"}}}}}};
+  for (const Kind kind : {Kind::kLeaderWorkerSet, Kind::kStatefulSet}) {
+    KubernetesWorld world = VllmWorld(2);
+    world.options.kind = kind;
+    const Parsed parsed = ParseAndCheck(world.Manifests());
+    const json& policy = parsed.by_file.at("networkpolicy.yaml");
+    EXPECT_EQ(policy["metadata"]["name"], "kimi-k3-pods");
+    json expected = rules;
+    const json& pods = policy["spec"]["podSelector"]["matchLabels"];
+    expected[0]["from"][0]["podSelector"]["matchLabels"] = pods;
+    EXPECT_EQ(policy["spec"]["ingress"], expected);
+    for (const json& pod : {parsed.leader, parsed.worker}) {
+      EXPECT_EQ(pod["metadata"]["labels"]["app.kubernetes.io/instance"],
+                pods["app.kubernetes.io/instance"]);
+    }
+    world.options.host_network = true;
+    EXPECT_FALSE(ParseAndCheck(world.Manifests()).by_file.contains("networkpolicy.yaml"));
+  }
+  const Parsed one = ParseAndCheck(VllmWorld(1).Manifests());
+  EXPECT_EQ(one.by_file.at("networkpolicy.yaml")["spec"]["ingress"], json::array({rules[1]}));
+}
+
 TEST(KubernetesManifestsTest, AGroupOfOneHasOneTemplate) {
   const Parsed parsed = ParseAndCheck(VllmWorld(1).Manifests());
   const json& pods = parsed.by_file.at("leaderworkerset.yaml")["spec"]["leaderWorkerTemplate"];
@@ -382,9 +423,10 @@ TEST(KubernetesManifestsTest, TheReviewSheetLearnsWhatIsAssumed) {
   EXPECT_EQ(bundle.commands[1], world.plan.launch[1].argv);
   EXPECT_EQ(bundle.commands[0].back(), "8000");
   ASSERT_EQ(bundle.assumptions.size(), 2u);
-  EXPECT_EQ(bundle.assumptions[0],
-            "A node reads 100.0 GiB of shard files: 108 s at 1 GB a second (assumed). The engine "
-            "may take 816 s to start: twice that, and 600 s to compile and warm up (assumed).");
+  EXPECT_EQ(
+      bundle.assumptions[0],
+      "A node reads 100.0 GiB at 1 GB/s (assumed): 108 s at least. The engine may take 840 s to "
+      "start: twice that, and 600 s to compile and warm up (assumed).");
   EXPECT_TRUE(bundle.assumptions[1].starts_with("Memory of a pod: 141Gi; 64.0 GiB offloaded"));
   EXPECT_EQ(bundle.notes.size(), 4u);
   for (const Artefact& file : bundle.files) EXPECT_NE(file.purpose, "") << file.path;

