@@ -34,8 +34,10 @@ struct StartEstimate {
 // files that the node's stages need, or its ranks' weights, but at most the whole checkpoint.
 StartEstimate EstimateStart(const Plan& plan, int64_t node, std::optional<Bytes> rate = {});
 
-// Assumed: what the processes of a rank take in host memory (CUDA context, Python, staging), and
-// what those of a node do (API server, tokenizer, scheduler).
+// Assumed: what a container's limit leaves for the processes of a rank (CUDA context, Python,
+// staging), and for those of a node (API server, tokenizer, scheduler). Deliberately more than is
+// expected of them (WorkerMemory in plan/host_memory.h, at most 6 GiB a rank): a limit that is hit
+// kills the server.
 constexpr int64_t kHostBytesPerRank = int64_t{8} << 30;
 constexpr int64_t kHostBytesPerNode = int64_t{16} << 30;
 

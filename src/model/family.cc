@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "model/config_reader.h"
+#include "model/draft_class.h"
 #include "model/families/families.h"
 #include "model/families/unknown.h"
 #include "model/quantization_plan.h"
@@ -43,11 +44,27 @@ const std::vector<Family>& Registry() {
          "Qwen3ForCausalLM"},
         "Llama 2/3, Mistral, Qwen2/2.5/3 dense, MiMo-7B (GQA, BF16 or FP8 blocks)"},
        families::BuildDense},
+      {{"dflash",
+        {"DFlashDraftModel"},
+        "DFlash drafts of Qwen3's layers: for --speculative-config"},
+       families::BuildDflash},
       {{"dots1", {"Dots1ForCausalLM"}, "dots.llm1 (MHA, MoE)"}, families::BuildDots1},
+      {{"dspark",
+        {"Qwen3DSparkModel", "K3DSparkModel"},
+        "DSpark drafts of Qwen3's layers or Kimi-K3's MLA: for --speculative-config"},
+       families::BuildDspark},
+      {{"eagle",
+        {"EagleLlamaForCausalLM", "LlamaForCausalLMEagle"},
+        "EAGLE heads of Llama's shape: drafts for --speculative-config"},
+       families::BuildEagle},
       {{"eagle3",
         {"LlamaForCausalLMEagle3", "Eagle3LlamaForCausalLM"},
         "EAGLE-3 heads of Llama's shape: drafts for --speculative-config"},
        families::BuildEagle3},
+      {{"eagle3-mla",
+        {"Eagle3DeepseekV2ForCausalLM", "Eagle3DeepseekV3ForCausalLM"},
+        "EAGLE-3 heads of DeepSeek's MLA: drafts for --speculative-config"},
+       families::BuildEagle3Mla},
       {{"gemma",
         {"Gemma2ForCausalLM", "Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"},
         "Gemma-2, Gemma-3 (GQA, sliding windows, vision tower)"},
@@ -87,6 +104,8 @@ const std::vector<Family>& Registry() {
         {"LongcatFlashForCausalLM"},
         "LongCat-Flash (MLA twice a layer, MoE, MTP)"},
        families::BuildLongcatFlash},
+      {{"medusa", {"MedusaModel"}, "Medusa heads: drafts for --speculative-config"},
+       families::BuildMedusa},
       {{"mimo-v2-flash",
         {"MiMoV2FlashForCausalLM"},
         "MiMo-V2-Flash (GQA, sliding windows, FP8 MoE)"},
@@ -225,11 +244,20 @@ Result<ModelSpec> BuildModelSpec(std::string_view config_text, const std::string
   SHARDPLAN_ASSIGN_OR_RETURN(nlohmann::json json, ParseConfigObject(config_text, subject));
   ConfigReader config(json, subject);
   std::vector<std::string> names = config.StringListOr("architectures", {});
-  const std::string type = names.empty() ? config.StringOr("model_type", "") : "";
+  const std::string named_type = config.StringOr("model_type", "");
+  const std::string type = names.empty() ? named_type : "";
   if (!config.ok()) return tl::unexpected(config.error());
   if (const std::string_view name = ClassOf(type); !name.empty()) {
     names.emplace_back(name);
     json["architectures"] = names;
+  }
+  if (!assumptions.draft_method.empty()) {
+    const std::string name =
+        DraftClass(assumptions.draft_method, names.empty() ? "" : names.front(), named_type);
+    if (!name.empty() && (names.empty() || name != names.front())) {
+      names = {name};
+      json["architectures"] = names;
+    }
   }
   if (names.empty()) {
     return Fail(ErrorCode::kInvalidInput, subject,

@@ -12,10 +12,6 @@
 namespace shardplan {
 namespace {
 
-// Anonymous memory of a vLLM worker: 1.07 GiB in the kernel's report of a killed one
-// (wtdcode/vllm-backport issue 68); API server, scheduler and tokenizers come on top.
-const Range kWorker(Bytes(kGiB), Bytes(2 * kGiB), Bytes(6 * kGiB));
-
 // "--shm-size=1g --ulimit memlock=-1" is what NCCL's user guide asks of a container.
 constexpr Bytes kSharedMemory(kGiB);
 
@@ -39,7 +35,8 @@ void AddRows(const HostRequest& request, const Plan& plan, HostPlan* host) {
       fmt::format("{} ranks × {} of the second cache", request.ranks_per_node,
                   FormatGiB(request.kv_tier, 2)));
   const int64_t n = request.ranks_per_node;
-  add("workers", Range(kWorker.low * n, kWorker.central * n, kWorker.high * n), Basis::kAssumed,
+  const Range worker = WorkerMemory();
+  add("workers", Range(worker.low * n, worker.central * n, worker.high * n), Basis::kAssumed,
       fmt::format("{} ranks × 1 to 6 GiB of process memory", n));
   add("shared_memory", Range(kSharedMemory), Basis::kAssumed,
       "/dev/shm for NCCL and the engine's queues: the 1 GiB that NCCL's guide asks for");
@@ -129,7 +126,7 @@ class Checker {
       if (!numa.memory) continue;
       const int64_t ranks = RanksOn(host, numa);
       const Bytes pinned = numa.allocated + request_.kv_tier * ranks;
-      const Bytes all = pinned + kWorker.central * ranks;
+      const Bytes all = pinned + WorkerMemory().central * ranks;
       const std::string part = fmt::format("NUMA node {}", numa.numa_node);
       if (pinned <= *numa.memory) {
         if (!request_.bound || pinned == Bytes() || all <= *numa.memory) continue;
@@ -288,6 +285,10 @@ class Checker {
 };
 
 }  // namespace
+
+// Anonymous memory of a vLLM worker: 1.07 GiB in the kernel's report of a killed one
+// (wtdcode/vllm-backport issue 68); API server, scheduler and tokenizers come on top.
+Range WorkerMemory() { return Range(Bytes(kGiB), Bytes(2 * kGiB), Bytes(6 * kGiB)); }
 
 void CheckHostMemory(const HostRequest& request, Plan* plan) {
   for (HostPlan& host : plan->host) {

@@ -10,6 +10,11 @@
 
 namespace shardplan {
 
+// Process memory of one rank, without what it pins: assumed, 1 to 6 GiB with 2 in the middle. What
+// host memory is expected to take. Limits of containers are set above its high end on purpose
+// (launch/start_estimate.h): a process that passes its limit is killed.
+Range WorkerMemory();
+
 struct HostRequest {
   const ClusterSpec* cluster = nullptr;  // null: nothing is known of the nodes
   int64_t ranks_per_node = 1;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "engine/vllm/refusals.h"
 #include "engine/vllm/weights.h"
@@ -210,15 +212,24 @@ void NoteVision(const Prepared& p, std::vector<Finding>* out) {
 }
 
 void NoteDraft(const Prepared& p, std::vector<Finding>* out) {
+  const std::optional<Speculation>& s = p.context.settings.speculation;
+  const auto add = [&](std::string what) {
+    out->push_back(
+        {"speculative.drafter", Severity::kNote, "--speculative-config", std::move(what), ""});
+  };
+  if (s && (s->method == "ngram" || s->method == "suffix")) {
+    add(fmt::format("{} guesses in host memory: no weights on a card and no part of the KV cache",
+                    s->method));
+  }
   if (!p.draft) return;
   const vllm::DraftOnRank draft = vllm::PlaceDraft(p.context, 0);
   int64_t caches = 0;
   for (const AttentionKind kind : p.draft->arch.attention) caches += kind != AttentionKind::kNone;
-  out->push_back({"speculative.drafter", Severity::kNote, "--speculative-config",
-                  fmt::format("the drafter ({}) takes {} on every rank of the last stage, and its "
-                              "{} attention layer(s) a part of the KV cache",
-                              p.draft->method, FormatGiB(draft.Resident(), 3), caches),
-                  ""});
+  add(fmt::format("the drafter ({}) takes {} on every rank of the last stage, and {}",
+                  p.draft->method, FormatGiB(draft.Resident(), 3),
+                  caches == 0
+                      ? "no part of the KV cache"
+                      : fmt::format("its {} attention layer(s) a part of the KV cache", caches)));
 }
 
 std::string Joined(const std::vector<int64_t>& counts) {

@@ -146,10 +146,11 @@ Status PrepareDraft(const Environment& env, Prepared* out) {
   if (!c.settings.speculation) return {};
   const Model& source = env.draft_model ? *env.draft_model : *env.model;
   SHARDPLAN_ASSIGN_OR_RETURN(
-      out->draft, vllm::MakeDraft(*c.settings.speculation,
-                                  {&source.arch, &source.table, source.guesses.has_value(),
-                                   env.draft_model != nullptr, source.shape_basis == Basis::kExact},
-                                  c.sizes, &out->findings));
+      out->draft,
+      vllm::MakeDraft(*c.settings.speculation,
+                      {&env.model->arch, &source.arch, &source.table, source.guesses.has_value(),
+                       env.draft_model != nullptr, source.shape_basis == Basis::kExact},
+                      c.sizes, &out->findings));
   if (out->draft) c.draft = &*out->draft;
   return {};
 }
@@ -163,7 +164,7 @@ Result<std::shared_ptr<const Model>> DraftModelOf(const Deployment& deployment) 
   }
   // Layers of the model itself, as older documentation names them.
   if (s->method == "mtp" && !Exists(s->model)) return std::shared_ptr<const Model>();
-  return LoadDraftModel("--speculative-config", s->model);
+  return LoadDraftModel("--speculative-config", s->model, s->method);
 }
 
 const std::string& VersionOf(const Environment& env, const Deployment& deployment) {
@@ -189,6 +190,12 @@ Result<Environment> MakeEnvironment(const Model& model, const Catalog& catalog,
     env.findings.push_back(std::move(*finding));
   }
   SHARDPLAN_ASSIGN_OR_RETURN(env.draft_model, DraftModelOf(deployment));
+  if (env.draft_model) {
+    if (auto finding =
+            vllm::CheckModelVersion(store, deployment.engine_version, env.draft_model->arch.name)) {
+      env.findings.push_back(std::move(*finding));
+    }
+  }
   const EngineSettings& settings = deployment.settings;
   SHARDPLAN_ASSIGN_OR_RETURN(FlagTable table, FlagTable::Load(store, "vllm"));
   env.flags = std::make_shared<const FlagTable>(std::move(table));

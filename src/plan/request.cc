@@ -95,13 +95,16 @@ Result<GpuSpec> CardOf(const GpuSpec& card, const Deployment& d) {
 }
 
 Result<std::shared_ptr<const Model>> LoadDraftModel(const std::string& option,
-                                                    const std::string& path) {
+                                                    const std::string& path,
+                                                    const std::string& method) {
   if (!Exists(path)) {
     return Fail(ErrorCode::kUsage, option,
                 "model " + Printable(path) + ": no such directory or file here",
                 "a plan needs no more than the draft's config.json: download it and give its path");
   }
-  SHARDPLAN_ASSIGN_OR_RETURN(Model model, LoadModel(path));
+  Assumptions assumptions;
+  assumptions.draft_method = method;
+  SHARDPLAN_ASSIGN_OR_RETURN(Model model, LoadModel(path, assumptions));
   return std::make_shared<const Model>(std::move(model));
 }
 

@@ -32,10 +32,12 @@ int64_t CardsPerNode(const GpuSpec& gpu, const Deployment& deployment);
 // The card with what the request says of it. Fails with kUsage for more than it has.
 Result<GpuSpec> CardOf(const GpuSpec& card, const Deployment& deployment);
 
-// The draft that `option` names by a path, which has to be here: nothing is downloaded. Fails with
-// kUsage where it is not, and as LoadModel does.
+// The draft that `option` names by a path, which has to be here: nothing is downloaded. `method` is
+// what it is loaded for, where that decides its class (model/draft_class.h). Fails with kUsage
+// where it is not here, and as LoadModel does.
 Result<std::shared_ptr<const Model>> LoadDraftModel(const std::string& option,
-                                                    const std::string& path);
+                                                    const std::string& path,
+                                                    const std::string& method = "");
 
 }  // namespace shardplan
 

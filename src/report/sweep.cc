@@ -158,6 +158,23 @@ std::string Legend(const Sweep& sweep, size_t width) {
   return text.empty() ? "" : Wrap(text, width, 2, 2);
 }
 
+// What the first cell that does not fit is short of. Figures differ from cell to cell, so that the
+// others are only counted; --format json has the reason of each.
+std::string ReasonOfTheFirstShort(const Sweep& sweep, size_t width) {
+  std::optional<size_t> first;
+  int64_t more = 0;
+  for (size_t i = 0; i < sweep.cells.size(); ++i) {
+    if (sweep.cells[i].verdict != Verdict::kDoesNotFit) continue;
+    if (first) ++more;
+    if (!first) first = i;
+  }
+  if (!first || sweep.cells[*first].reason.empty()) return "";
+  std::string text = fmt::format("does not fit at {}: {}", NameOf(sweep, *first),
+                                 Printable(sweep.cells[*first].reason, kReasonLimit));
+  if (more > 0) text += fmt::format("; so with {}", Plural(more, "cell more", "cells more"));
+  return Wrap(text, width, 0, 2);
+}
+
 // Reasons, each once, with the first cell that has it.
 std::string Reasons(const Sweep& sweep, size_t width) {
   std::string out;
@@ -177,7 +194,7 @@ std::string Reasons(const Sweep& sweep, size_t width) {
           fmt::format(" and in {}", Plural(static_cast<int64_t>(more), "cell more", "cells more"));
     out += Wrap(text + ": " + Printable(cell.reason, kReasonLimit), width, 0, 2);
   }
-  return out;
+  return out + ReasonOfTheFirstShort(sweep, width);
 }
 
 // Of all engines of the deployment.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "launch/launch_example.h"
+#include "plan/host_memory.h"
 
 namespace shardplan {
 namespace {
@@ -70,6 +71,11 @@ TEST(StartEstimateTest, WithoutFilesTheWeightsCount) {
   EXPECT_EQ(EstimateStart(plan, 0).bytes, Bytes(int64_t{80} << 30));
   plan.totals.payload = Bytes(1000);
   EXPECT_EQ(EstimateStart(plan, 0).bytes, Bytes(1000));
+}
+
+// What a limit leaves is above what is expected at most.
+TEST(HostEstimateTest, LeavesMoreThanAWorkerTakes) {
+  EXPECT_GT(Bytes(kHostBytesPerRank), WorkerMemory().high);
 }
 
 TEST(HostEstimateTest, AddsWhatANodeHolds) {

@@ -4,6 +4,7 @@
 
 #include "shardplan/base/units.h"
 #include "support/plan_world.h"
+#include "support/temp_dir.h"
 
 namespace shardplan {
 namespace {
@@ -122,6 +123,58 @@ TEST(EvaluatePlan, ADraftModelFromAPath) {
   EXPECT_EQ(plan.kv->bytes_per_block, plain.kv->bytes_per_block * 2);
   EXPECT_EQ(plan.ranks[0].ledger.Sum(), plan.ranks[0].device_total);
   EXPECT_NE(FindFinding(plan, "speculative.drafter"), nullptr);
+}
+
+// Inferact's DSpark draft for Kimi-K3, from a config alone: five latent layers by TP 8, what is
+// whole on every rank, and the target's tables. Groups of 29 layers hold the cache.
+TEST(EvaluatePlan, ADsparkDraftOfKimiK3) {
+  const testing_support::TempDir dir;
+  testing_support::WriteText(dir.Path("config.json"),
+                             R"({"architectures": ["K3DSparkModel"], "hidden_size": 7168,
+      "intermediate_size": 14336, "num_hidden_layers": 5, "num_attention_heads": 64,
+      "vocab_size": 163840, "max_position_embeddings": 1048576, "q_lora_rank": 1536,
+      "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
+      "num_target_layers": 5, "markov_rank": 256, "torch_dtype": "bfloat16"})");
+  Deployment d;
+  d.gpu = "b300-288";
+  d.sizes.tp = 8;
+  const Model& model = ExampleFromConfig("kimi-k3");
+  const Plan plain = Evaluate(model, d);
+  d.settings.speculation = Speculation{};
+  d.settings.speculation->method = "dspark";
+  d.settings.speculation->model = dir.path();
+  d.settings.speculation->tokens = 7;
+  const Plan plan = Evaluate(model, d);
+  ASSERT_EQ(plan.ranks.size(), 8u);
+  const int64_t h = 7168;
+  const int64_t layer = (1536 + 576) * h + 1536 + 512 + 8 * 192 * 1536 + 8 * 256 * 512 +
+                        h * 8 * 128 + 3 * 1792 * h + 2 * h;
+  const int64_t whole = 5 * h * h + 2 * h + 5 * 576 * h + 2 * 163840 * 256;
+  EXPECT_EQ(plan.ranks[0].detail.parameters - plain.ranks[0].detail.parameters,
+            Bytes((5 * layer + whole) * 2));
+  EXPECT_EQ(plan.ranks[0].ledger.Sum(), plan.ranks[0].device_total);
+  const Finding* const note = FindFinding(plan, "speculative.drafter");
+  ASSERT_NE(note, nullptr);
+  EXPECT_NE(note->message.find("its 5 attention layer(s) a part of the KV cache"),
+            std::string::npos);
+}
+
+TEST(EvaluatePlan, NgramsTakeNothing) {
+  Deployment d;
+  d.gpu = "h200-141";
+  d.sizes.tp = 8;
+  const Model& model = ExampleFromConfig("dense-70b");
+  const Plan plain = Evaluate(model, d);
+  d.settings.speculation = Speculation{};
+  d.settings.speculation->method = "ngram";
+  d.settings.speculation->tokens = 3;
+  const Plan plan = Evaluate(model, d);
+  EXPECT_EQ(plan.ranks[0].detail.parameters, plain.ranks[0].detail.parameters);
+  EXPECT_EQ(plan.kv->bytes_per_block, plain.kv->bytes_per_block);
+  const Finding* const note = FindFinding(plan, "speculative.drafter");
+  ASSERT_NE(note, nullptr);
+  EXPECT_EQ(note->message,
+            "ngram guesses in host memory: no weights on a card and no part of the KV cache");
 }
 
 // Blocks that the deployment's logs show, with no calibration: within 5, 5 and 7 %, range included.

@@ -69,33 +69,37 @@ TEST(SweepCellTest, SaysWhy) {
 
 TEST(SweepTableTest, AMatrixForEachFigure) {
   const std::string text = RenderSweepTable(Matrix());
-  EXPECT_EQ(text,
-            "a title\n"
-            "\n"
-            "max-model-len down, gpu-memory-utilization across\n"
-            "\n"
-            "Capacity, tokens\n"
-            "             0.8         0.90\n"
-            "  32K  1,234,955    1,234,955 ✗\n"
-            "  64K          –    1,234,955 ?\n"
-            "\n"
-            "Concurrency at the full window\n"
-            "         0.8     0.90\n"
-            "  32K  2.36×    2.36× ✗\n"
-            "  64K      –    4.50× ?\n"
-            "\n"
-            "Headroom, GiB, the least of all ranks\n"
-            "         0.8     0.90\n"
-            "  32K  2.000    2.000 ✗\n"
-            "  64K      –    2.000 ?\n"
-            "  ✗ does not fit; ? fits, but not at the dear end of the ranges; – illegal\n"
-            "\n"
-            "illegal at max-model-len=64K, gpu-memory-utilization=0.8: --tensor-parallel-size 7: "
-            "Total number of\n"
-            "  attention heads (96) must be divisible by tensor parallel size (7).\n"
-            "\n"
-            "2 of 4 cells fit; most requests at once at max-model-len=64K, "
-            "gpu-memory-utilization=0.90: 4.50×\n");
+  EXPECT_EQ(
+      text,
+      "a title\n"
+      "\n"
+      "max-model-len down, gpu-memory-utilization across\n"
+      "\n"
+      "Capacity, tokens\n"
+      "             0.8         0.90\n"
+      "  32K  1,234,955    1,234,955 ✗\n"
+      "  64K          –    1,234,955 ?\n"
+      "\n"
+      "Concurrency at the full window\n"
+      "         0.8     0.90\n"
+      "  32K  2.36×    2.36× ✗\n"
+      "  64K      –    4.50× ?\n"
+      "\n"
+      "Headroom, GiB, the least of all ranks\n"
+      "         0.8     0.90\n"
+      "  32K  2.000    2.000 ✗\n"
+      "  64K      –    2.000 ?\n"
+      "  ✗ does not fit; ? fits, but not at the dear end of the ranges; – illegal\n"
+      "\n"
+      "illegal at max-model-len=64K, gpu-memory-utilization=0.8: --tensor-parallel-size 7: "
+      "Total number of\n"
+      "  attention heads (96) must be divisible by tensor parallel size (7).\n"
+      "does not fit at max-model-len=32K, gpu-memory-utilization=0.90: rank 1 (stage 0): vLLM "
+      "would say: no\n"
+      "  room.\n"
+      "\n"
+      "2 of 4 cells fit; most requests at once at max-model-len=64K, "
+      "gpu-memory-utilization=0.90: 4.50×\n");
 }
 
 TEST(SweepTableTest, NoMarksWhereAllFits) {
@@ -131,6 +135,14 @@ TEST(SweepTableTest, ReasonsAreToldOnce) {
   EXPECT_THAT(text, HasSubstr("\nillegal at max-model-len=32K, gpu-memory-utilization=0.8 and in 3 "
                               "cells more: "));
   EXPECT_THAT(text, EndsWith("\nnone of 4 cells fits\n"));
+}
+
+// Figures differ from cell to cell: one is told, the others are counted.
+TEST(SweepTableTest, TheFirstCellThatIsShortSaysOfWhat) {
+  Sweep sweep{"a title", {Windows()}, {MakeSweepCell(ShortPlan()), MakeSweepCell(ShortPlan())}};
+  EXPECT_THAT(RenderSweepTable(sweep),
+              HasSubstr("\ndoes not fit at max-model-len=32K: rank 1 (stage 0): vLLM would say: no "
+                        "room.; so with 1 cell more\n"));
 }
 
 TEST(SweepTableTest, WideMatricesAreCut) {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "shardplan/sharding/device_weights.h"
+#include "support/tiny_drafts.h"
 #include "support/tiny_families.h"
 #include "support/tiny_models.h"
 
@@ -281,6 +282,20 @@ TEST(SmallWorlds, NemotronH) { CheckEveryLayout(testing_support::TinyNemotronH()
 TEST(SmallWorlds, NemotronNas) { CheckEveryLayout(testing_support::TinyNemotronNas()); }
 TEST(SmallWorlds, Phi3) { CheckEveryLayout(testing_support::TinyPhi3()); }
 TEST(SmallWorlds, Qwen) { CheckEveryLayout(testing_support::TinyQwen()); }
+
+// Drafts of their own, as if they were models of five layers.
+nlohmann::json WithFiveLayers(const nlohmann::json& draft) {
+  return testing_support::With(draft, {{"num_hidden_layers", 5}});
+}
+TEST(SmallWorlds, Eagle) { CheckEveryLayout(WithFiveLayers(testing_support::TinyEagle())); }
+TEST(SmallWorlds, Eagle3Mla) { CheckEveryLayout(testing_support::TinyEagle3Mla(5)); }
+TEST(SmallWorlds, Dflash) { CheckEveryLayout(WithFiveLayers(testing_support::TinyDflash())); }
+TEST(SmallWorlds, Qwen3Dspark) {
+  CheckEveryLayout(WithFiveLayers(testing_support::TinyQwen3Dspark()));
+}
+TEST(SmallWorlds, KimiK3Dspark) {
+  CheckEveryLayout(WithFiveLayers(testing_support::TinyKimiK3Dspark()));
+}
 
 TEST(SmallWorlds, KimiK3) {
   // Smaller still: experts of 512 × 256 would be counted for a minute.

@@ -30,6 +30,7 @@ struct Speculation {
   std::string model;                    // a path to the draft; empty: none
   std::optional<int64_t> draft_tp;      // draft_tensor_parallel_size
   bool keeps_probabilities = false;     // draft_sample_method "probabilistic"
+  bool any_vocabulary = false;          // use_heterogeneous_vocab
   std::vector<std::string> unmodelled;  // keys that change memory and are only passed on
   std::vector<std::string> unknown;     // keys that nobody here knows
 };

@@ -172,6 +172,8 @@ struct Architecture {
 
   int64_t attn_res_block = 0;  // layers between attention-residual blocks; 0: none
   int64_t mtp_layers = 0;      // announced multi-token-prediction layers
+  // How those attend, where it is neither latent nor full attention.
+  std::optional<AttentionKind> mtp_attention;
 
   // What the engine calls the quantization: "mxfp4", "fp8", "nvfp4", "awq", "gptq", "int4", "int8",
   // "mxfp8", "bitsandbytes"; empty for none. Of the routed experts where formats are mixed.

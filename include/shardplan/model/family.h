@@ -26,6 +26,9 @@ struct Assumptions {
   std::optional<bool> stacked_experts;
   // The same of multi-token-prediction layers, where it differs: told by the names alone.
   std::optional<bool> stacked_draft_experts;
+  // The method that a draft of its own is loaded for ("eagle"): engines read another class out of
+  // its config then (model/draft_class.h). Empty: the class that the config names.
+  std::string draft_method = {};
 
   friend bool operator==(const Assumptions&, const Assumptions&) = default;
 };

@@ -50,6 +50,19 @@ std::vector<int64_t> DefaultSizes(const CaptureRequest& q, int64_t top) {
   return sizes;
 }
 
+// Decodes of every number of requests that the list would have, each as long as its guesses, the
+// most requests included.
+void AddDecodes(const CaptureRequest& q, std::vector<int64_t>* sizes) {
+  constexpr int64_t kMost = 512;
+  const int64_t query = 1 + q.draft_tokens;
+  const int64_t most = std::min(q.max_num_seqs, kMost);
+  CaptureRequest requests = q;
+  requests.max_num_batched_tokens = most;  // which the list then ends with
+  for (const int64_t count : DefaultSizes(requests, most)) {
+    if (count * query <= q.max_num_batched_tokens) sizes->push_back(count * query);
+  }
+}
+
 void SortUnique(std::vector<int64_t>* sizes) {
   std::sort(sizes->begin(), sizes->end());
   sizes->erase(std::unique(sizes->begin(), sizes->end()), sizes->end());
@@ -156,6 +169,7 @@ CaptureSizes ChooseCaptureSizes(const CaptureRequest& q) {
     }
   } else {
     out.sizes = DefaultSizes(q, top);
+    if (!asked && q.decodes_by_request && q.draft_tokens > 0) AddDecodes(q, &out.sizes);
   }
   SortUnique(&out.sizes);
   if (q.sequence_parallel > 1) {
@@ -218,9 +232,12 @@ GraphCounts CountGraphs(GraphMode mode, const std::vector<int64_t>& sizes, int64
     counts.full = all;
   } else if (HasFullGraphs(mode)) {
     const int64_t query = 1 + draft_tokens;
-    counts.full = std::count_if(sizes.begin(), sizes.end(), [&](int64_t size) {
-      return size >= query && size <= max_num_seqs * query;
-    });
+    std::vector<int64_t> decodes;
+    for (const int64_t size : sizes) {
+      if (RoundUp(size, query) <= max_num_seqs * query) decodes.push_back(RoundUp(size, query));
+    }
+    SortUnique(&decodes);
+    counts.full = static_cast<int64_t>(decodes.size());
   }
   return counts;
 }

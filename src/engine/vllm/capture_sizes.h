@@ -65,6 +65,8 @@ struct CaptureRequest {
   std::optional<int64_t> max_size;            // --max-cudagraph-capture-size
   std::optional<std::vector<int64_t>> sizes;  // --cudagraph-capture-sizes
   int64_t sequence_parallel = 1;              // only multiples of it
+  // The default list has decodes of every number of requests besides, as long as their guesses.
+  bool decodes_by_request = false;
 };
 
 struct CaptureSizes {
@@ -75,7 +77,9 @@ struct CaptureSizes {
   int64_t max() const { return sizes.empty() ? 0 : sizes.back(); }
 };
 
-// Source: vllm/config/vllm.py:_set_cudagraph_sizes (d29f7f5c).
+// Source: vllm/config/vllm.py:_set_cudagraph_sizes (d29f7f5c; decodes by request: #50488). Of the
+// later rule the largest size is known, sequences × (1 + drafts) up to 512 sequences; that the
+// numbers of requests are spaced as the tokens are is assumed.
 CaptureSizes ChooseCaptureSizes(const CaptureRequest& request);
 
 // The sizes after the first runner has made every decode as long as its guesses: multiples of
@@ -83,8 +87,10 @@ CaptureSizes ChooseCaptureSizes(const CaptureRequest& request);
 // Source: vllm/config/compilation.py:adjust_cudagraph_sizes_for_spec_decode (d29f7f5c).
 CaptureSizes RoundForDrafts(CaptureSizes list, int64_t draft_tokens, int64_t sequence_parallel);
 
-// Graphs of each kind that are captured. Full ones of decodes alone stop at the most sequences
-// there can be. Source: vllm/v1/cudagraph_dispatcher.py (d29f7f5c).
+// Graphs of each kind that are captured. Full ones of decodes alone are as long as their guesses,
+// where the list is not, and stop at the most sequences there can be.
+// Source: vllm/v1/cudagraph_dispatcher.py (d29f7f5c); of the second runner a public trace of four
+// sequences and two guesses, which keeps 3, 6 and 9 of 1 to 24 and drops 18 and 24 (before #50488).
 struct GraphCounts {
   int64_t piecewise = 0;
   int64_t full = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "engine/vllm/own_draft.h"
 #include "model/quantization_plan.h"
 
 namespace shardplan::vllm {
@@ -60,7 +61,10 @@ class MtpBuilder {
     for (const ModuleRow* row : rows) AddRow(*row);
     Name(rows);
     FillArchitecture();
-    if (pp > 1) AddEmbedding(source_.arch->hidden);
+    if (pp > 1) {  // one embedding for all MTP layers
+      const Architecture& a = *source_.arch;
+      out_->table.rows.insert(out_->table.rows.begin(), DraftEmbedding(a, a.vocabulary, a.hidden));
+    }
     return true;
   }
 
@@ -113,10 +117,12 @@ class MtpBuilder {
   void FillArchitecture() {
     Architecture& a = out_->arch;
     a = *source_.arch;
-    const bool latent = a.has_kind(AttentionKind::kMla);
+    const AttentionKind usual =
+        a.has_kind(AttentionKind::kMla) ? AttentionKind::kMla : AttentionKind::kFull;
+    const AttentionKind kind = a.mtp_attention.value_or(usual);
     a.attention.assign(static_cast<size_t>(layers_), AttentionKind::kNone);
     for (const int64_t layer : attend_) {
-      a.attention[static_cast<size_t>(layer)] = latent ? AttentionKind::kMla : AttentionKind::kFull;
+      a.attention[static_cast<size_t>(layer)] = kind;
     }
     a.moe.first_dense = 0;
     a.moe.layer_is_moe.assign(static_cast<size_t>(layers_), false);
@@ -131,19 +137,6 @@ class MtpBuilder {
     a.quantization = EngineQuantization(out_->table);
   }
 
-  // One embedding for all MTP layers, on the last stage.
-  void AddEmbedding(int64_t width) {
-    ModuleRow row;
-    row.name = row.param = "model.embed_tokens.weight";
-    row.form = Form::kTensor;
-    row.role = Role::kDraft;
-    row.split = Split::kVocabulary;
-    row.placement = Placement::kLastStage;
-    row.shape = Shape{source_.arch->vocabulary, width};
-    row.dtype = row.device_dtype = source_.arch->dtype;
-    out_->table.rows.insert(out_->table.rows.begin(), std::move(row));
-  }
-
   const DraftSource& source_;
   Draft* out_;
   int64_t layers_ = 0;
@@ -152,13 +145,10 @@ class MtpBuilder {
   bool in_layers_ = false;
 };
 
-// MTP modules that vLLM loads and no family here describes.
-bool HasUndescribedMtp(const Architecture& a) { return a.name.starts_with("MiMoV2"); }
-
 Result<std::optional<Draft>> MakeMtp(const Speculation& s, const DraftSource& source,
                                      const ParallelSizes& sizes, std::vector<Finding>* findings) {
   const Architecture& a = *source.arch;
-  if (source.guessed || HasUndescribedMtp(a)) {
+  if (source.guessed) {
     return Fail(ErrorCode::kUnsupported, kOption,
                 fmt::format("the MTP layers of {} are not modelled", a.name),
                 "plan without speculation, and measure what it adds");
@@ -195,42 +185,6 @@ Result<std::optional<Draft>> MakeMtp(const Speculation& s, const DraftSource& so
   return std::optional<Draft>(std::move(draft));
 }
 
-// An EAGLE-3 head or a whole second model. The embedding of a head is the target's, where there is
-// one stage and the head stores none; one that is stored is kept unless it equals the target's,
-// which headers don't tell.
-Result<std::optional<Draft>> MakeOwn(const Speculation& s, const DraftSource& source,
-                                     const ParallelSizes& sizes, std::vector<Finding>* findings) {
-  const Architecture& a = *source.arch;
-  const bool head = a.family == "eagle3";
-  std::string method = s.method;
-  if (method.empty()) method = head ? "eagle3" : "draft_model";
-  if (source.guessed || (method == "eagle3") != head) {
-    return Fail(ErrorCode::kUnsupported, kOption,
-                fmt::format("{} of class {} is not modelled", method, a.name),
-                "EAGLE-3 heads of Llama's shape and whole draft models are");
-  }
-  if (method == "draft_model" && s.draft_tp && *s.draft_tp != sizes.tp) {
-    findings->push_back({"speculative.draft_tp", Severity::kError, kOption,
-                         fmt::format("vLLM runs a draft model in the target's tensor-parallel "
-                                     "group: draft_tensor_parallel_size {} must be {}",
-                                     *s.draft_tp, sizes.tp),
-                         fmt::format(R"("draft_tensor_parallel_size": {})", sizes.tp)});
-  }
-  Draft draft;
-  draft.method = method;
-  draft.of_its_own = true;
-  draft.in_checkpoint = false;
-  draft.arch = a;
-  draft.table.layer_prefix = source.table->layer_prefix;
-  for (const ModuleRow& row : source.table->rows) {
-    if (row.placement == Placement::kNotLoaded || row.is_tower()) continue;
-    const bool shared = head && row.role == Role::kEmbedding && sizes.pp == 1 && !source.exact;
-    if (!shared) draft.table.rows.push_back(row);
-  }
-  draft.arch.vision = {};
-  return std::optional<Draft>(std::move(draft));
-}
-
 }  // namespace
 
 std::string Draft::NameOf(const std::string& param, int64_t layer) const {
@@ -241,19 +195,20 @@ Result<std::optional<Draft>> MakeDraft(const Speculation& s, const DraftSource& 
                                        const ParallelSizes& sizes, std::vector<Finding>* findings) {
   static const std::set<std::string> weightless = {"ngram", "ngram_gpu", "suffix"};
   if (weightless.contains(s.method)) return std::optional<Draft>();
+  if (auto refusal = MethodRefusal(s.method)) return tl::unexpected(std::move(*refusal));
   if (s.method == "mtp") return MakeMtp(s, source, sizes, findings);
-  const bool own = s.method.empty() || s.method == "eagle3" || s.method == "draft_model";
-  if (!own) {
-    return Fail(ErrorCode::kUnsupported, kOption,
-                fmt::format("method {} is not modelled", s.method),
-                "mtp, eagle3, draft_model, ngram and suffix are");
-  }
   if (!source.loaded) {
+    if (s.method == "dspark") {
+      return Fail(ErrorCode::kUnsupported, kOption,
+                  "the DSpark stages inside a model's own checkpoint are not modelled: no "
+                  "published list of their tensors is known here",
+                  R"("model": a directory or config.json of a DSpark draft)");
+    }
     return Fail(ErrorCode::kUsage, kOption,
                 fmt::format("method {} needs a model, found none", s.method),
                 R"("model": a directory or config.json of the draft)");
   }
-  return MakeOwn(s, source, sizes, findings);
+  return MakeOwnDraft(s, source, sizes, findings);
 }
 
 }  // namespace shardplan::vllm

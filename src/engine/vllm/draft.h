@@ -18,7 +18,7 @@ namespace shardplan::vllm {
 
 // A drafter with weights of its own. Its architecture counts its own layers, from 0.
 struct Draft {
-  std::string method;         // vLLM's: "mtp", "eagle3", "draft_model"
+  std::string method;         // vLLM's: "mtp", "eagle3", "draft_model", …
   bool of_its_own = false;    // a second model, not MTP layers of the first
   bool in_checkpoint = true;  // its tensors are in the model's own files
   Architecture arch;
@@ -31,6 +31,7 @@ struct Draft {
 
 // Where a drafter's layers come from: the model itself, or one that was loaded for it.
 struct DraftSource {
+  const Architecture* target = nullptr;  // of the model that is drafted for
   const Architecture* arch = nullptr;
   const TensorTable* table = nullptr;
   bool guessed = false;  // an architecture that no family covers

@@ -12,6 +12,7 @@ namespace shardplan::vllm {
 namespace {
 
 constexpr const char* kOption = "--kv-transfer-config";
+constexpr const char* kP2pNccl = "P2pNcclConnector";
 constexpr double kDefaultBuffer = 1e9;
 
 tl::unexpected<Error> AsUsage(Error error) {
@@ -39,15 +40,23 @@ Result<KvTransfer> ParseKvTransfer(const std::string& text) {
   return out;
 }
 
+// Source: vllm/distributed/kv_transfer/kv_connector/v1/p2p/p2p_nccl_engine.py (v0.9.2 to v0.23).
 Range KvTransferBuffer(const Context& c) {
   const std::optional<KvTransfer>& t = c.settings.kv_transfer;
-  if (!t || t->connector != "P2pNcclConnector" || !t->on_card) return {};
+  if (!t || t->connector != kP2pNccl || !t->on_card) return {};
   return Range(Bytes(), t->buffer, t->buffer);
 }
 
 std::vector<Finding> NoteKvTransfer(const Context& c) {
   const std::optional<KvTransfer>& t = c.settings.kv_transfer;
   if (!t) return {};
+  const bool own_module = t->text.find("kv_connector_module_path") != std::string::npos;
+  if (t->connector == kP2pNccl && !c.profile->p2p_nccl_connector && !own_module) {
+    return {{"kv_transfer.connector", Severity::kError, kOption,
+             "P2pNcclConnector was removed in June 2026 (#44854): vLLM has no connector of that "
+             "name from 0.24 on",
+             "NixlConnector, or a version before"}};
+  }
   if (KvTransferBuffer(c).high > Bytes()) {
     return {{"kv_transfer.buffer", Severity::kNote, kOption,
              fmt::format("blocks that {} received stay on the card up to kv_buffer_size, {}: "

@@ -13,7 +13,8 @@ namespace shardplan::vllm {
 namespace {
 
 constexpr int64_t kDefaultRank = 16;
-// Source: vllm/config/lora.py:MaxLoRARanks.
+// Source: vllm/config/lora.py:MaxLoRARanks (v0.12.0 to v0.26.0; up to v0.11.0 without the 1,
+// #26461).
 constexpr int64_t kRanks[] = {1, 8, 16, 32, 64, 128, 256, 320, 512};
 
 int64_t RankOf(const EngineSettings& s) { return s.max_lora_rank.value_or(kDefaultRank); }
@@ -174,13 +175,14 @@ std::vector<ExtraBytes> LoraStacks(const Context& c, const StageRange& stage,
   const int64_t words = (a.vocabulary + a.hidden) * rank;
   if (stage.first == 0) {
     out.push_back({"LoRA: stack of the embedding", bytes(words), Rule(c, "on every rank whole"),
-                   "vllm/lora/layers/vocal_parallel_embedding.py"});
+                   "vllm/lora/layers/vocal_parallel_embedding.py (main of August 2026)"});
   }
   if (stage.end() == a.layers()) {
     // Beside it the place of each padded word in the gathered logits.
     const int64_t padded = RoundUp(a.vocabulary, c.profile->vocabulary_multiple);
     out.push_back({"LoRA: stack of the head", bytes(words) + Bytes(c.sizes.tp > 1 ? padded * 8 : 0),
-                   Rule(c, "on every rank whole"), "vllm/lora/layers/logits_processor.py"});
+                   Rule(c, "on every rank whole"),
+                   "vllm/lora/layers/logits_processor.py (main of August 2026)"});
   }
   return out;
 }

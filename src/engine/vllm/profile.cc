@@ -67,6 +67,8 @@ void ReadRules(FieldReader& r, Profile* p) {
   r.Rule("free_memory_budget", &p->free_memory_budget);
   r.Rule("null_block_reserved", &p->null_block_reserved);
   r.Rule("override_before_check", &p->override_before_check);
+  r.Rule("drafts_over_pp", &p->drafts_over_pp);
+  r.Rule("aux_states_over_pp", &p->aux_states_over_pp);
   r.Choice<TokensPrinted>(
       "tokens_printed",
       {{"blocks", TokensPrinted::kBlocks}, {"concurrency", TokensPrinted::kConcurrency}},
@@ -111,7 +113,9 @@ void ReadRules(FieldReader& r, Profile* p) {
   r.Rule("large_card_sequences", &p->large_card_sequences);
   r.Rule("largest_card_gib", &p->largest_card_gib);
   r.Rule("capture_cap_sm10x", &p->capture_cap_sm10x);
+  r.Rule("p2p_nccl_connector", &p->p2p_nccl_connector);
   r.Rule("capture_step", &p->capture_step);
+  r.Rule("capture_decodes", &p->capture_decodes);
   r.Memory("library_modules", &p->library_modules);
   r.Memory("nccl_growth_hopper", &p->nccl_growth_hopper);
   r.Memory("nccl_growth_older", &p->nccl_growth_older);

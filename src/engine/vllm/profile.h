@@ -45,6 +45,8 @@ struct Profile {
   GraphEstimate graph_estimate = GraphEstimate::kAlways;
   bool free_memory_budget = true;  // the budget takes the drop of free memory, early buffers too
   bool null_block_reserved = true;
+  bool drafts_over_pp = true;         // speculation and pipeline stages go together at all
+  bool aux_states_over_pp = true;     // stages hand on the hidden states that eagle3 and dflash see
   bool override_before_check = true;  // --num-gpu-blocks-override; else memory is checked first
   TokensPrinted tokens_printed = TokensPrinted::kConcurrency;
   WindowsInFlight windows_in_flight = WindowsInFlight::kConcurrentBatches;
@@ -67,7 +69,9 @@ struct Profile {
   int64_t large_card_sequences = 0;  // cards of 70 GiB and more, A100s excepted
   int64_t largest_card_gib = 0;      // from where 16,384 tokens are the default; 0: no such card
   int64_t capture_cap_sm10x = 0;
-  int64_t capture_step = 0;  // between graph sizes of 256 and more
+  bool p2p_nccl_connector = true;  // P2pNcclConnector is one of vLLM's own
+  int64_t capture_step = 0;     // between graph sizes of 256 and more
+  bool capture_decodes = true;  // graphs for every number of speculating requests
 
   MemoryConstant library_modules;
   MemoryConstant nccl_growth_hopper;

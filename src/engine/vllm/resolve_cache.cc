@@ -262,7 +262,7 @@ int64_t ConcurrentBatches(const Context& c, bool v2_runner) {
 
 bool UsesV2Runner(const Context& c) {
   if (c.settings.v2_model_runner) return *c.settings.v2_model_runner;  // VLLM_USE_V2_MODEL_RUNNER
-  if (DraftsOnHost(c.settings)) return false;
+  if (const std::optional<bool> v2 = RunnerOfDrafter(c)) return *v2;
   static const std::set<std::string> listed = {
       "DeepseekV2ForCausalLM", "DeepseekV32ForCausalLM", "DeepseekV4ForCausalLM",
       "GlmMoeDsaForCausalLM",  "GraniteMoeForCausalLM",  "KimiK3ForConditionalGeneration",

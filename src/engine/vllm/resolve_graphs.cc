@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <string>
+#include <utility>
+
 #include "engine/vllm/batch_defaults.h"
 #include "shardplan/base/units.h"
 
@@ -51,6 +55,25 @@ Result<GraphMode> AskedMode(const EngineSettings& s) {
   return level == 1 ? GraphMode::kPiecewise : GraphMode::kFullAndPiecewise;
 }
 
+// Keys of graphs that a pasted command gives both as a flag and in its --compilation-config.
+// Source: vllm/engine/arg_utils.py:create_engine_config (v0.11.1 and later).
+std::string GivenTwice(const EngineSettings& s) {
+  std::string object;
+  for (const GivenFlag& flag : s.command_flags) {
+    if (flag.name == "--compilation-config") object = flag.value;
+  }
+  constexpr std::pair<const char*, const char*> kKeys[] = {
+      {"--cudagraph-capture-sizes", "cudagraph_capture_sizes"},
+      {"--max-cudagraph-capture-size", "max_cudagraph_capture_size"}};
+  for (const auto& [option, key] : kKeys) {
+    const bool flag =
+        std::any_of(s.command_flags.begin(), s.command_flags.end(),
+                    [name = option](const GivenFlag& given) { return given.name == name; });
+    if (flag && object.find(fmt::format("\"{}\"", key)) != std::string::npos) return key;
+  }
+  return "";
+}
+
 CaptureSizes SizesFor(const Context& c, const Resolved& r, PerformanceMode performance,
                       GraphMode mode) {
   const EngineSettings& s = c.settings;
@@ -60,6 +83,7 @@ CaptureSizes SizesFor(const Context& c, const Resolved& r, PerformanceMode perfo
   q.max_num_batched_tokens = r.max_num_batched_tokens;
   q.draft_tokens = r.draft_tokens;
   q.step = c.profile->capture_step;
+  q.decodes_by_request = c.profile->capture_decodes;
   if (sm10x) q.ceiling = c.profile->capture_cap_sm10x;
   q.dense = performance == PerformanceMode::kInteractivity;
   // vllm/model_executor/models/config.py:GptOssForCausalLMConfig (d29f7f5c).
@@ -88,6 +112,13 @@ Status ResolveGraphs(const Context& c, Resolved* r, std::vector<Finding>* findin
                          fmt::format("taken as having no effect on memory: {}",
                                      fmt::join(s.compilation_keys_ignored, ", ")),
                          ""});
+  }
+
+  if (const std::string key = GivenTwice(s); !key.empty()) {
+    findings->push_back(
+        {"graphs.sizes", Severity::kError, "capture sizes",
+         fmt::format("{} and compilation_config.{} are mutually exclusive", key, key),
+         "leave one of them out"});
   }
 
   GraphModeRequest q;

@@ -31,6 +31,39 @@ Context ContextOf(const Context& c) {
   return own;
 }
 
+// Methods that see hidden states of layers in the middle of the target.
+bool SeesMiddleLayers(const Draft& draft) {
+  static const std::set<std::string> methods = {"eagle3", "dflash", "dspark"};
+  return methods.contains(draft.method);
+}
+
+void CheckStages(const Context& c, std::vector<Finding>* findings) {
+  if (!c.draft || c.sizes.pp == 1) return;
+  const auto add = [&](Severity severity, std::string what, const char* instead) {
+    findings->push_back({"speculative.pipeline", severity, kOption, std::move(what), instead});
+  };
+  if (SeesMiddleLayers(*c.draft) && !c.profile->aux_states_over_pp) {
+    add(Severity::kError,
+        fmt::format("{} sees hidden states of layers all over the model, which pipeline stages "
+                    "don't hand on before vLLM 0.29: EAGLE3 with pipeline parallel is not "
+                    "supported.",
+                    c.draft->method),
+        "tensor parallelism alone, or vLLM 0.29 and later");
+  } else if (SeesMiddleLayers(*c.draft)) {
+    add(Severity::kWarning,
+        fmt::format("{} across pipeline stages needs a target class that hands on hidden states "
+                    "(supports_aux_hidden_states_over_pp); which have it is not known here, and "
+                    "vLLM refuses the others while it loads",
+                    c.draft->method),
+        "tensor parallelism alone, where it does");
+  } else if (!c.profile->drafts_over_pp) {
+    add(Severity::kWarning,
+        "vLLM's documentation up to 0.15 says that speculative decoding and pipeline stages don't "
+        "go together",
+        "tensor parallelism alone, or a later version");
+  }
+}
+
 // What stands once in the process, for the model and its drafter.
 bool IsShared(const ExtraBytes& extra, bool of_its_own) {
   if (extra.name == "MLA backend workspace" || extra.name == "indexer.topk_indices_buffer") {
@@ -51,6 +84,22 @@ bool DraftsOnHost(const EngineSettings& settings) {
   return settings.speculation && !on_device.contains(settings.speculation->method);
 }
 
+std::optional<bool> RunnerOfDrafter(const Context& c) {
+  if (!c.settings.speculation) return std::nullopt;
+  if (DraftsOnHost(c.settings)) return false;
+  static const std::set<std::string> in_first_alone = {"ngram_gpu", "draft_model"};
+  const std::string& method = c.draft ? c.draft->method : c.settings.speculation->method;
+  if (in_first_alone.contains(method)) return false;
+  if (!c.draft || c.profile->v2_runner == V2Runner::kNone) return std::nullopt;
+  if (method == "dspark") return true;
+  const Architecture& a = c.draft->arch;
+  const bool mixed = a.has_kind(AttentionKind::kSliding) &&
+                     a.CountKind(AttentionKind::kSliding, 0, a.layers()) < a.layers();
+  if (method == "dflash" && mixed) return true;
+  if (method == "eagle3" && c.sizes.pp > 1 && !c.profile->aux_states_over_pp) return false;
+  return std::nullopt;
+}
+
 std::vector<Finding> CheckDraft(const Context& c) {
   std::vector<Finding> out;
   if (!c.draft) return out;
@@ -69,6 +118,7 @@ std::vector<Finding> CheckDraft(const Context& c) {
 
 void ResolveSpeculation(const Context& c, Resolved* r, std::vector<Finding>* findings) {
   if (!c.settings.speculation) return;
+  CheckStages(c, findings);
   const Speculation& s = *c.settings.speculation;
   r->draft_tokens = s.tokens;
   if (c.draft && !c.draft->of_its_own) {
@@ -132,6 +182,7 @@ std::vector<ExtraBytes> DrafterBuffers(const Context& c) {
   std::vector<ExtraBytes> out;
   if (!c.draft) return out;
   const Architecture& a = c.draft->arch;
+  if (c.draft->method == "medusa") return out;  // makes its inputs anew (spec_decode/medusa.py)
   const int64_t tokens = c.resolved.max_num_batched_tokens;
   const int64_t element = BitsOf(c.resolved.dtype) / 8;
   const int64_t width = internal::CheckedMul(a.hidden, a.residual_streams);

@@ -10,6 +10,7 @@
 #define SHARDPLAN_ENGINE_VLLM_SPECULATIVE_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "engine/vllm/context.h"
@@ -27,6 +28,13 @@ void ResolveSpeculation(const Context& context, Resolved* resolved, std::vector<
 // Methods that guess on the host (ngram, suffix) or otherwise keep scheduling synchronous and the
 // first model runner. Source: vllm/config/vllm.py (d29f7f5c) and its golden rows.
 bool DraftsOnHost(const EngineSettings& settings);
+
+// Whether a drafter decides the runner: DSpark and DFlash drafts of mixed windows exist in the
+// second one alone, methods on the host, draft models and EAGLE-3 across stages that don't hand on
+// its states in the first. Nothing where the model decides.
+// Source: VllmConfig.use_v2_model_runner (v0.27.1) and vllm/v1/worker/gpu/spec_decode/__init__.py
+// (01af92e1).
+std::optional<bool> RunnerOfDrafter(const Context& context);
 
 // What a rank of the last stage holds of the drafter.
 struct DraftOnRank {

@@ -16,9 +16,12 @@ constexpr const char* kOption = "--speculative-config";
 
 // Keys that are read here.
 const std::vector<std::string>& ReadKeys() {
-  static const std::vector<std::string> keys = {"method", "model", "num_speculative_tokens",
+  static const std::vector<std::string> keys = {"method",
+                                                "model",
+                                                "num_speculative_tokens",
                                                 "draft_tensor_parallel_size",
-                                                "draft_sample_method"};
+                                                "draft_sample_method",
+                                                "use_heterogeneous_vocab"};
   return keys;
 }
 
@@ -39,7 +42,6 @@ const std::vector<std::string>& HarmlessKeys() {
                                                 "disable_eagle_block_drop",
                                                 "disable_by_batch_size",
                                                 "use_local_argmax_reduction",
-                                                "use_heterogeneous_vocab",
                                                 "prompt_lookup_max",
                                                 "prompt_lookup_min",
                                                 "revision",
@@ -144,6 +146,7 @@ Result<Speculation> ParseSpeculation(const std::string& text) {
   out.tokens = reader.IntOr("num_speculative_tokens", 1, 1024, 0);
   const int64_t tp = reader.IntOr("draft_tensor_parallel_size", 1, 8192, 0);
   if (tp > 0) out.draft_tp = tp;
+  out.any_vocabulary = reader.BoolOr("use_heterogeneous_vocab", false);
   const std::string sampling = reader.StringOr("draft_sample_method", "greedy");
   if (reader.ok() && sampling != "greedy" && sampling != "probabilistic") {
     reader.Contradiction("draft_sample_method", "expected greedy or probabilistic");

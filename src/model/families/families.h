@@ -29,7 +29,11 @@ Result<ModelSpec> BuildQwen3Vl(ConfigReader& config, const Assumptions& assumpti
 Result<ModelSpec> BuildDense(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildBailingMoe(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildDots1(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildDflash(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildDspark(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildEagle(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildEagle3(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildEagle3Mla(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildGemma(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildGemma4(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildGraniteMoe(ConfigReader& config, const Assumptions& assumptions);
@@ -38,6 +42,7 @@ Result<ModelSpec> BuildJamba(ConfigReader& config, const Assumptions& assumption
 Result<ModelSpec> BuildLlama4(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildMimoV2Flash(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildLongcatFlash(ConfigReader& config, const Assumptions& assumptions);
+Result<ModelSpec> BuildMedusa(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildMistral3(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildNemotronH(ConfigReader& config, const Assumptions& assumptions);
 Result<ModelSpec> BuildNemotronNas(ConfigReader& config, const Assumptions& assumptions);

@@ -2,7 +2,8 @@
 // experts with a routing bias, FP8 blocks.
 //
 // Order, the fp32 router and the sink biases are vLLM's (models/mimo_v2_flash.py, d29f7f5c). The
-// MTP layers of the files are loaded by the draft model alone.
+// files have several MTP layers beside the stack, of which vLLM loads the first: a dense layer with
+// the heads of the sliding ones (models/mimo_v2_mtp.py, 037951aa).
 #include "model/families/text_tower.h"
 
 namespace shardplan::families {
@@ -39,6 +40,21 @@ void AddAttention(TableBuilder& t, const std::string& p, const Architecture& a, 
   AddAttentionScales(t, p, "self_attn.attn.", AttentionScale::kGqa);
 }
 
+void AddDraft(TableBuilder& t, const Architecture& a, const Layers& sliding, bool bias) {
+  const std::string p = "model.mtp.layers.{L}.";
+  t.In(LayerSet::Range(0, a.mtp_layers)).AsDraft(true);
+  for (const char* norm : {"enorm", "hnorm"}) t.Norm(p + norm, norm, a.hidden);
+  t.Linear(p + "eh_proj", "eh_proj", Role::kDraft, Split::kReplicated, a.hidden, 2 * a.hidden)
+      .quantizable = false;
+  AddAttention(t, p, a, sliding, bias);
+  AddGatedMlp(t, p + "mlp.", "mlp.", Role::kDraft, Split::kColumn, Split::kRow, a.hidden,
+              a.dense_intermediate);
+  for (const char* norm : {"input_layernorm", "pre_mlp_layernorm", "final_layernorm"}) {
+    t.Norm(p + norm, norm, a.hidden);
+  }
+  t.AsDraft(false);
+}
+
 std::vector<int64_t> ReadPattern(ConfigReader& config, std::string_view key, int64_t layers) {
   std::vector<int64_t> pattern = config.IntList(key, 0, 1);
   if (config.ok() && static_cast<int64_t>(pattern.size()) != layers) {
@@ -50,7 +66,7 @@ std::vector<int64_t> ReadPattern(ConfigReader& config, std::string_view key, int
 
 }  // namespace
 
-Result<ModelSpec> BuildMimoV2Flash(ConfigReader& config, const Assumptions&) {
+Result<ModelSpec> BuildMimoV2Flash(ConfigReader& config, const Assumptions& assumptions) {
   ModelSpec spec;
   Architecture& a = spec.arch;
   const int64_t layers = ReadDecoder(config, &a);
@@ -81,6 +97,8 @@ Result<ModelSpec> BuildMimoV2Flash(ConfigReader& config, const Assumptions&) {
     if (sliding[i] == 1) a.attention[i] = AttentionKind::kSliding;
     a.moe.layer_is_moe.push_back(moe[i] == 1);
   }
+  a.mtp_layers = 1;
+  a.mtp_attention = AttentionKind::kSliding;
   const bool bias = config.BoolOr("attention_bias", false);
   const bool sinks = config.BoolOr("add_swa_attention_sink_bias", false);
   if (config.BoolOr("add_full_attention_sink_bias", false)) {
@@ -92,12 +110,12 @@ Result<ModelSpec> BuildMimoV2Flash(ConfigReader& config, const Assumptions&) {
   const std::string p = spec.table.layer_prefix;
   TableBuilder t(&spec.table, a.dtype);
   AddEmbedding(t, a);
-  for (const Layers& l :
-       {Layers{LayersOfKind(a, AttentionKind::kFull),
-               a.heads,
-               {a.kv_heads, a.head_dim, a.v_head_dim},
-               false},
-        Layers{LayersOfKind(a, AttentionKind::kSliding), swa_heads, *a.sliding_kv, sinks}}) {
+  const Layers swa{LayersOfKind(a, AttentionKind::kSliding), swa_heads, *a.sliding_kv, sinks};
+  for (const Layers& l : {Layers{LayersOfKind(a, AttentionKind::kFull),
+                                 a.heads,
+                                 {a.kv_heads, a.head_dim, a.v_head_dim},
+                                 false},
+                          swa}) {
     InLayers(t, l.layers, [&] { AddAttention(t, p, a, l, bias); });
   }
   InLayers(t, MoeLayers(a, false), [&] {
@@ -115,6 +133,7 @@ Result<ModelSpec> BuildMimoV2Flash(ConfigReader& config, const Assumptions&) {
   t.In(LayerSet::Range(0, layers));
   AddLayerNorms(t, p, a.hidden);
   AddHead(t, a);
+  if (assumptions.mtp.value_or(true)) AddDraft(t, a, swa, bias);
   return spec;
 }
 

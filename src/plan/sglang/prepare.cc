@@ -90,7 +90,9 @@ Status PrepareDraft(const SglangEnvironment& env, SglangPrepared* out) {
   if (!args.is_speculative() || args.speculative_algorithm == "NGRAM") return {};
   SglangDraft draft;
   const std::string method = MethodOf(args);
-  if (!method.empty()) {
+  // How many of MiMo-V2's MTP layers SGLang loads is not known here; vLLM's rule is one.
+  const bool unknown = method == "mtp" && env.model->arch.name.starts_with("MiMoV2");
+  if (!method.empty() && !unknown) {
     Speculation speculation;
     speculation.method = method;
     speculation.tokens = std::max<int64_t>(args.speculative_num_draft_tokens, 1);
@@ -99,7 +101,7 @@ Status PrepareDraft(const SglangEnvironment& env, SglangPrepared* out) {
     std::vector<Finding> ignored;  // in vLLM's words
     Result<std::optional<vllm::Draft>> made =
         vllm::MakeDraft(speculation,
-                        {&source.arch, &source.table, source.guesses.has_value(),
+                        {&env.model->arch, &source.arch, &source.table, source.guesses.has_value(),
                          env.draft_model != nullptr, source.shape_basis == Basis::kExact},
                         out->sizes, &ignored);
     if (made && *made) draft.model = std::move(**made);

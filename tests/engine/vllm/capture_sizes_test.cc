@@ -125,6 +125,44 @@ TEST(VllmCaptureSizes, DraftsThatFitNoSizeAreRefused) {
   EXPECT_EQ(vllm::RoundForDrafts(list, 1, 4).sizes, (std::vector<int64_t>{4}));
 }
 
+// A public trace of the second runner: four sequences, two guesses, sizes up to 24. Of 3, 6, 9, 18
+// and 24 the last two are longer than any batch of decodes; with decodes by request there is a 12.
+TEST(VllmCaptureSizes, DecodesOfEveryNumberOfRequests) {
+  vllm::CaptureRequest q;
+  q.max_num_seqs = 4;
+  q.max_num_batched_tokens = 8192;
+  q.draft_tokens = 2;
+  const auto full = [&](const std::vector<int64_t>& sizes) {
+    return vllm::CountGraphs(GraphMode::kFullDecodeOnly, sizes, 4, 2).full;
+  };
+  const vllm::CaptureSizes before = vllm::ChooseCaptureSizes(q);
+  EXPECT_EQ(before.sizes, (std::vector<int64_t>{1, 2, 4, 8, 16, 24}));
+  EXPECT_EQ(full(before.sizes), 3);
+  q.decodes_by_request = true;
+  const vllm::CaptureSizes after = vllm::ChooseCaptureSizes(q);
+  EXPECT_EQ(after.sizes, (std::vector<int64_t>{1, 2, 3, 4, 6, 8, 12, 16, 24}));
+  EXPECT_EQ(full(after.sizes), 4);
+  q.max_size = 24;  // an explicit maximum keeps the list of tokens
+  EXPECT_EQ(vllm::ChooseCaptureSizes(q).sizes, before.sizes);
+}
+
+// The largest sizes that nightly builds printed with #50488: 256 sequences and 24 guesses make
+// 6,400; no more than 512 requests are captured, and no more tokens than a batch has.
+TEST(VllmCaptureSizes, TheWidestBatchOfDecodes) {
+  const auto widest = [](int64_t seqs, int64_t drafts, int64_t batched) {
+    vllm::CaptureRequest q;
+    q.max_num_seqs = seqs;
+    q.max_num_batched_tokens = batched;
+    q.draft_tokens = drafts;
+    q.decodes_by_request = true;
+    return vllm::ChooseCaptureSizes(q).max();
+  };
+  EXPECT_EQ(widest(256, 24, 8192), 6400);
+  EXPECT_EQ(widest(128, 16, 8192), 2176);
+  EXPECT_EQ(widest(1024, 1, 8192), 1024);
+  EXPECT_EQ(widest(256, 24, 4096), 4000);
+}
+
 TEST(VllmGraphMode, NamesInAnyCase) {
   for (const GraphMode mode : {GraphMode::kNone, GraphMode::kPiecewise, GraphMode::kFull,
                                GraphMode::kFullDecodeOnly, GraphMode::kFullAndPiecewise}) {

@@ -34,7 +34,7 @@ TEST(KvTransfer, ReadsTheConnectorAndItsBuffer) {
 }
 
 TEST(KvTransfer, OnlyP2pNcclHoldsBlocksOnTheCard) {
-  VllmContext c("deepseek-v3");
+  VllmContext c("deepseek-v3", "0.20.0");
   EXPECT_EQ(KvTransferBuffer(c.context).high, Bytes());
   EXPECT_TRUE(NoteKvTransfer(c.context).empty());
   const auto high = [&](const std::string& text) {
@@ -46,6 +46,27 @@ TEST(KvTransfer, OnlyP2pNcclHoldsBlocksOnTheCard) {
   EXPECT_EQ(high(R"({"kv_connector": "P2pNcclConnector", "kv_buffer_device": "cpu"})"), Bytes());
   EXPECT_EQ(high(R"({"kv_connector": "NixlConnector"})"), Bytes());
   EXPECT_EQ(NoteKvTransfer(c.context)[0].id, "kv_transfer.uncounted");
+}
+
+// vLLM dropped it in June 2026; a module of one's own may still bring it.
+TEST(KvTransfer, P2pNcclIsGoneFromV24) {
+  const auto note = [](const char* version, const char* text) {
+    VllmContext c("deepseek-v3", version);
+    c.context.settings.kv_transfer = *ParseKvTransfer(text);
+    return NoteKvTransfer(c.context)[0];
+  };
+  constexpr const char* kOwn = R"({"kv_connector": "P2pNcclConnector"})";
+  EXPECT_EQ(note("0.23.0", kOwn).id, "kv_transfer.buffer");
+  const Finding gone = note("0.24.0", kOwn);
+  EXPECT_EQ(gone.id, "kv_transfer.connector");
+  EXPECT_EQ(gone.severity, Severity::kError);
+  EXPECT_EQ(gone.message,
+            "P2pNcclConnector was removed in June 2026 (#44854): vLLM has no connector of that "
+            "name from 0.24 on");
+  EXPECT_EQ(note("0.31.0", R"({"kv_connector": "P2pNcclConnector",
+                               "kv_connector_module_path": "mine"})")
+                .id,
+            "kv_transfer.buffer");
 }
 
 }  // namespace

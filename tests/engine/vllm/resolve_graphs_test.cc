@@ -123,6 +123,27 @@ TEST(VllmResolveGraphs, RefusesWhatTheEngineWould) {
   }
 }
 
+// A pasted command that gives the sizes as a flag and in the object is refused by vLLM.
+TEST(VllmResolveGraphs, SizesGivenTwice) {
+  VllmContext c("dense-70b");
+  c.context.settings.command_flags = {
+      {"--cudagraph-capture-sizes", "1 2", true},
+      {"--compilation-config", R"({"cudagraph_capture_sizes": [4]})", true}};
+  EXPECT_EQ(ErrorOf(&c), "resolved");
+  ASSERT_FALSE(c.findings.empty());
+  EXPECT_EQ(c.findings.front().id, "graphs.sizes");
+  EXPECT_EQ(c.findings.front().severity, Severity::kError);
+  EXPECT_EQ(c.findings.front().message,
+            "cudagraph_capture_sizes and compilation_config.cudagraph_capture_sizes are mutually "
+            "exclusive");
+  VllmContext other("dense-70b");
+  other.context.settings.command_flags = {
+      {"--max-cudagraph-capture-size", "8", true},
+      {"--compilation-config", R"({"cudagraph_capture_sizes": [4]})", true}};
+  EXPECT_EQ(ErrorOf(&other), "resolved");
+  for (const Finding& finding : other.findings) EXPECT_NE(finding.id, "graphs.sizes");
+}
+
 TEST(VllmResolveGraphs, SaysWhatItLeavesAside) {
   VllmContext c("dense-70b");
   c.context.settings.compilation_keys_ignored = {"backend", "splitting_ops"};

@@ -54,6 +54,15 @@ TEST(Eagle3, HeadsThatTakeTheLastHiddenStateAlone) {
   EXPECT_EQ(Find(Build(config), "fc"), nullptr);
 }
 
+// Whatever it calls itself, where it is loaded for the method.
+TEST(Eagle3, AHeadThatIsAskedFor) {
+  Assumptions head;
+  head.draft_method = "eagle3";
+  const ModelSpec spec = Build(DenseConfig("LlamaForCausalLM", 16, 24, 1, 4, 2, 130), head);
+  EXPECT_EQ(spec.arch.family, "eagle3");
+  EXPECT_EQ(spec.arch.name, "Eagle3LlamaForCausalLM");
+}
+
 // Without a vocabulary of its own it is a plain Llama.
 TEST(Eagle3, LlamaStaysLlama) {
   EXPECT_EQ(Build(DenseConfig("LlamaForCausalLM", 16, 24, 1, 4, 2, 130)).arch.family, "dense");

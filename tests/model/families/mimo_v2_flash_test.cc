@@ -48,6 +48,25 @@ TEST(MimoV2Flash, TheRouterIsInFp32OnTheCard) {
   EXPECT_FALSE(Find(spec, "mlp.gate")->quantizable);
 }
 
+// The MTP layer that vLLM loads: dense, with the heads of the sliding layers, plain where it joins.
+TEST(MimoV2Flash, TheFirstMtpLayer) {
+  const ModelSpec spec = Build(TinyMimoV2Flash());
+  EXPECT_EQ(spec.arch.mtp_attention, AttentionKind::kSliding);
+  const std::string p = "model.mtp.layers.{L}.";
+  const ModuleRow* const join = Find(spec, p + "eh_proj");
+  ASSERT_NE(join, nullptr);
+  EXPECT_EQ(join->shape, (Shape{32, 64}));
+  EXPECT_FALSE(join->quantizable);
+  EXPECT_TRUE(join->optional);
+  EXPECT_EQ(join->placement, Placement::kNotLoaded);
+  EXPECT_EQ(Find(spec, p + "self_attn.k_proj")->shape, (Shape{4 * 8, 32}));
+  EXPECT_EQ(Find(spec, p + "self_attn.attention_sink_bias")->shape, (Shape{8}));
+  EXPECT_EQ(Find(spec, p + "mlp.gate_proj")->shape, (Shape{64, 32}));
+  Assumptions none;
+  none.mtp = false;
+  EXPECT_EQ(Find(Build(TinyMimoV2Flash(), none), p + "eh_proj"), nullptr);
+}
+
 TEST(MimoV2Flash, Refusals) {
   EXPECT_EQ(BuildError(With(TinyMimoV2Flash(), {{"moe_layer_freq", {0, 1}}})),
             "config.json: moe_layer_freq: expected one entry a layer");

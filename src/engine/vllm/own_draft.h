@@ -1,0 +1,34 @@
+// Drafters that are files of their own: heads of several kinds, or a whole second model.
+#ifndef SHARDPLAN_ENGINE_VLLM_OWN_DRAFT_H_
+#define SHARDPLAN_ENGINE_VLLM_OWN_DRAFT_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/vllm/draft.h"
+#include "shardplan/base/finding.h"
+#include "shardplan/base/result.h"
+
+namespace shardplan::vllm {
+
+// The method that vLLM would find for a draft of this shape where none is given: "eagle3",
+// "medusa", …; "draft_model" for what is no head.
+std::string MethodOfShape(const Architecture& arch);
+
+// Why a method has no plan, whatever its draft; nothing where it may have one.
+std::optional<Error> MethodRefusal(const std::string& method);
+
+// Makes the drafter that `source` is. Word tables are the target's where the files store none, or
+// where vLLM replaces the stored ones: the embedding where there is one pipeline stage, the head
+// always. As MakeDraft in its errors.
+Result<std::optional<Draft>> MakeOwnDraft(const Speculation& speculation, const DraftSource& source,
+                                          const ParallelSizes& sizes,
+                                          std::vector<Finding>* findings);
+
+// One embedding of `rows` words and this width, on the last stage.
+ModuleRow DraftEmbedding(const Architecture& arch, int64_t rows, int64_t width);
+
+}  // namespace shardplan::vllm
+
+#endif  // SHARDPLAN_ENGINE_VLLM_OWN_DRAFT_H_

@@ -1,0 +1,67 @@
+// EAGLE-3 heads of DeepSeek's attention: one dense layer of latent attention, or a few, that guess
+// for Kimi-K2 and DeepSeek-V3.
+//
+// Names and parts are vLLM's (models/deepseek_eagle3.py, 03590193): the first layer attends to
+// embedding and hidden state side by side, `fc` joins hidden states of the target, three unless the
+// config says otherwise, and the MLP is never a mixture.
+#include "model/families/deepseek_parts.h"
+#include "model/families/draft_parts.h"
+
+namespace shardplan::families {
+namespace {
+
+int64_t ReadJoined(ConfigReader& config) {
+  constexpr int64_t kDefault = 3;
+  if (config.Has("num_aux_hidden_states")) return config.Int("num_aux_hidden_states", 1, 1024);
+  ConfigReader eagle = config.ObjectOr("eagle_config");
+  constexpr const char* kLayers = "eagle_aux_hidden_state_layer_ids";
+  const int64_t named =
+      eagle.Has(kLayers) ? static_cast<int64_t>(eagle.IntList(kLayers, -1, kMaxLayers).size()) : 0;
+  config.Adopt(eagle);
+  return named > 0 ? named : kDefault;
+}
+
+}  // namespace
+
+Result<ModelSpec> BuildEagle3Mla(ConfigReader& config, const Assumptions&) {
+  ModelSpec spec;
+  Architecture& a = spec.arch;
+  const int64_t layers = ReadDecoder(config, &a);
+  ReadMla(config, layers, &a);
+  a.tied_embeddings = false;
+  a.dense_intermediate = config.Dim("intermediate_size");
+  const int64_t words = config.DimOr("draft_vocab_size", a.vocabulary);
+  const int64_t target = config.DimOr("target_hidden_size", a.hidden);
+  const int64_t joined = ReadJoined(config);
+  const bool fc_norm = config.BoolOr("fc_norm", false);
+  if (!config.ok()) return tl::unexpected(config.error());
+
+  spec.table.layer_prefix = "model.layers.{L}.";
+  TableBuilder t(&spec.table, a.dtype);
+  AddDraftEmbedding(t, a);
+  AddEagle3Layers(t, &spec.table, a, [&](const std::string& p, bool first) {
+    const size_t begin = spec.table.rows.size();
+    AddMla(t, p, a);
+    for (size_t i = begin; first && i < spec.table.rows.size(); ++i) {
+      ModuleRow& row = spec.table.rows[i];
+      const bool down = row.name.ends_with(".q_a_proj") || row.name.ends_with(".q_proj") ||
+                        row.name.ends_with(".kv_a_proj_with_mqa");
+      if (down) row.shape.dims[1] = 2 * a.hidden;
+    }
+    AddGatedMlp(t, p + "mlp.", "mlp.", Role::kDenseMlp, Split::kColumn, Split::kRow, a.hidden,
+                a.dense_intermediate);
+    AddLayerNorms(t, p, a.hidden);
+    t.Norm(p + "hidden_norm", "hidden_norm", a.hidden);
+  });
+  t.At(Placement::kLastStage);
+  t.Linear("fc", "model.fc", Role::kDraft, Split::kReplicated, a.hidden, joined * target);
+  for (int64_t i = 0; fc_norm && i < joined; ++i) {
+    const std::string norm = "fc_norm." + std::to_string(i);
+    t.Norm(norm, "model." + norm, target);
+  }
+  t.Norm("norm", "model.norm", a.hidden);
+  AddDraftHead(t, a, words);
+  return spec;
+}
+
+}  // namespace shardplan::families

@@ -1,0 +1,88 @@
+#include "model/families/draft_parts.h"
+
+#include <gtest/gtest.h>
+
+#include "support/example_model.h"
+#include "support/tiny_drafts.h"
+
+namespace shardplan {
+namespace {
+
+using testing_support::Build;
+using testing_support::BuildError;
+using testing_support::TinyDflash;
+using testing_support::TinyQwen3Dspark;
+using testing_support::With;
+
+const ModuleRow* Find(const ModelSpec& spec, const std::string& name) {
+  for (const ModuleRow& row : spec.table.rows) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+// Three hidden states where the config names three layers, one for each layer of the draft where it
+// names none, in any of the places that vLLM looks at.
+TEST(DraftParts, HiddenStatesThatFcJoins) {
+  EXPECT_EQ(Find(Build(TinyDflash()), "fc")->shape, (Shape{32, 3 * 32}));
+  nlohmann::json config = TinyDflash();
+  config.erase("dflash_config");
+  EXPECT_EQ(Find(Build(config), "fc")->shape, (Shape{32, 2 * 32}));
+  config["target_layer_ids"] = {1, 3, 5, 7};
+  config["target_hidden_size"] = 48;
+  EXPECT_EQ(Find(Build(config), "fc")->shape, (Shape{32, 4 * 48}));
+  config["eagle_config"] = {{"use_aux_hidden_state", false}};
+  EXPECT_EQ(Find(Build(config), "fc"), nullptr);
+}
+
+TEST(DraftParts, WindowsByLayerOrForAll) {
+  using enum AttentionKind;
+  const auto kinds = [](const nlohmann::json& changes) {
+    return Build(With(TinyDflash(), changes)).arch.attention;
+  };
+  EXPECT_EQ(kinds(nlohmann::json::object()), (std::vector{kFull, kFull}));
+  EXPECT_EQ(
+      kinds({{"layer_types", {"sliding_attention", "full_attention"}}, {"sliding_window", 16}}),
+      (std::vector{kSliding, kFull}));
+  EXPECT_EQ(kinds({{"dflash_config", {{"use_swa", true}, {"swa_window_size", 16}}}}),
+            (std::vector{kSliding, kSliding}));
+  EXPECT_EQ(
+      Build(With(TinyDflash(), {{"dflash_config", {{"use_swa", true}, {"swa_window_size", 16}}}}))
+          .arch.window,
+      16);
+  EXPECT_EQ(BuildError(With(TinyDflash(), {{"layer_types", {"full_attention"}}})),
+            "config.json: layer_types: expected one entry a layer");
+}
+
+// The keys and values of every layer once more, and a mask that no file needs to have.
+TEST(DraftParts, WhatTheEngineMakesItself) {
+  const ModelSpec spec = Build(TinyDflash());
+  for (const char* name :
+       {"mask_embedding", "layers.{L}.fused_k_weight", "layers.{L}.fused_v_weight"}) {
+    ASSERT_NE(Find(spec, name), nullptr) << name;
+    EXPECT_FALSE(Find(spec, name)->stored) << name;
+  }
+  EXPECT_EQ(Find(spec, "layers.{L}.fused_k_weight")->shape, (Shape{2 * 8, 32}));
+}
+
+TEST(DraftParts, SinksOfEveryHead) {
+  const char* name = "layers.{L}.self_attn.attention_sink_bias";
+  EXPECT_EQ(Find(Build(TinyDflash()), name), nullptr);
+  const ModelSpec spec =
+      Build(With(TinyDflash(), {{"dflash_config", {{"attention_sink_bias", true}}}}));
+  EXPECT_EQ(Find(spec, name)->shape, (Shape{8}));
+}
+
+// Rows of the second matrix are padded as a head's are; the estimate is fp32 on the card.
+TEST(DraftParts, MarkovAndConfidence) {
+  const ModelSpec spec = Build(TinyQwen3Dspark());
+  EXPECT_EQ(Find(spec, "markov_head.markov_w1.weight")->shape, (Shape{130, 6}));
+  EXPECT_EQ(*Find(spec, "markov_head.markov_w2.weight")->device_shape, (Shape{192, 6}));
+  EXPECT_EQ(Find(spec, "confidence_head.proj.weight")->shape, (Shape{1, 38}));
+  EXPECT_EQ(Find(spec, "confidence_head.proj.bias")->device_dtype, DType::kF32);
+  const ModelSpec plain = Build(With(TinyQwen3Dspark(), {{"enable_confidence_head", false}}));
+  EXPECT_EQ(Find(plain, "confidence_head.proj.weight"), nullptr);
+}
+
+}  // namespace
+}  // namespace shardplan
