@@ -15,6 +15,7 @@
 #include "plan/cluster_use.h"
 #include "plan/issue_facts.h"
 #include "plan/load_peak.h"
+#include "plan/node_count.h"
 #include "plan/predict_runs.h"
 #include "plan/request.h"
 #include "shardplan/base/file.h"
@@ -25,32 +26,11 @@ namespace {
 
 constexpr int64_t kMostLayers = 1'000'000;
 
-// The fewest nodes that divide the ranks. Among nodes that are there anyway (`given`), whole stages
-// on whole nodes come first.
-int64_t ChooseNodes(const ParallelSizes& sizes, int64_t gpus_per_node,
-                    std::optional<int64_t> given) {
-  const int64_t world = sizes.world();
-  const int64_t engine = sizes.tp * sizes.pp;
-  int64_t fallback = 0;
-  // Without a number, up to twice as many as are full: nobody means 13 nodes with one card each.
-  const int64_t least = CeilDiv(world, gpus_per_node);
-  const int64_t limit = std::min(given.value_or(2 * least), world);
-  for (int64_t nodes = least; nodes <= limit; ++nodes) {
-    if (world % nodes != 0) continue;
-    const int64_t each = world / nodes;
-    // An engine of several is launched on one node, or on nodes of its own.
-    if (sizes.dp > 1 && each % engine != 0 && engine % each != 0) continue;
-    if (!given || each % sizes.tp == 0 || sizes.tp % each == 0) return nodes;
-    if (fallback == 0) fallback = nodes;
-  }
-  return fallback;
-}
-
 void PlaceOnNodes(const Environment& env, const Deployment& d, Prepared* out) {
   NodePlacement& place = out->placement;
   place.gpus_per_node = CardsPerNode(env.gpu, d);
   const int64_t world = d.sizes.world();
-  place.nodes = ChooseNodes(d.sizes, place.gpus_per_node, d.nodes);
+  place.nodes = VllmNodes(d.sizes, place.gpus_per_node, d.nodes);
   auto finding = [&](const char* id, Severity severity, std::string message, std::string fix) {
     out->findings.push_back(
         {id, severity, fmt::format("TP {} × PP {} × DP {}", d.sizes.tp, d.sizes.pp, d.sizes.dp),
