@@ -115,7 +115,26 @@ Status CheckOffload(const Deployment& d) {
     return Fail(ErrorCode::kUsage, "--offload-num-in-group 0", "expected at least 1 layer");
   }
   if (const auto refusal = vllm::PrefetchRefusal(s)) {
-    return Fail(ErrorCode::kUsage, "--offload-group-size", *refusal);
+    if (s.offload_group_size == 0) {
+      return Fail(ErrorCode::kUsage, "--offload-backend prefetch",
+                  fmt::format("expected --offload-group-size of {} or more, found none; vLLM would "
+                              "say: {}",
+                              s.offload_num_in_group, *refusal),
+                  fmt::format("--offload-group-size {} keeps {} of every {} layers in host memory; "
+                              "--offload-backend uva with --cpu-offload-gb takes a size instead",
+                              8 * s.offload_num_in_group, s.offload_num_in_group,
+                              8 * s.offload_num_in_group));
+    }
+    const bool step = s.offload_prefetch_step < 1;
+    return Fail(
+        ErrorCode::kUsage,
+        step ? fmt::format("--offload-prefetch-step {}", s.offload_prefetch_step)
+             : fmt::format("--offload-num-in-group {}", s.offload_num_in_group),
+        (step ? std::string("expected 1 or more")
+              : fmt::format("expected at most --offload-group-size {}", s.offload_group_size)) +
+            "; vLLM would say: " + *refusal,
+        step ? "1 is the default: the group that is needed next is copied ahead"
+             : "of every so many layers as the group has, no more can move");
   }
   return {};
 }
