@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/base_command.h"
 #include "cli/command.h"
 #include "cli/context.h"
 #include "cli/log.h"
@@ -30,6 +31,7 @@ constexpr size_t kMostSettings = 64;
 
 struct SearchOptions {
   DeploymentOptions what;
+  BaseCommand base;
   OutputOptions output;
   std::vector<std::string> engines;
   std::vector<std::string> vary;
@@ -55,24 +57,28 @@ Status ReadObjectives(const std::string& text, std::vector<Objective>* out) {
   return {};
 }
 
-// Options of the line, or an axis over them.
+// Options of the line or of a command on it, or an axis over them.
 class Given {
  public:
-  Given(const OptionSet& set, const std::vector<Axis>& axes) : set_(set), axes_(axes) {}
+  Given(const OptionSet& set, const std::vector<Axis>& axes,
+        const std::vector<std::string>& of_command)
+      : set_(set), axes_(axes), of_command_(of_command) {}
 
   bool operator()(std::initializer_list<std::string_view> names) const {
     return std::any_of(names.begin(), names.end(), [&](std::string_view name) {
       const OptionSet::Known* const option = set_.Find(name);
       if (option == nullptr) return false;
-      return option->given() || std::any_of(axes_.begin(), axes_.end(), [&](const Axis& axis) {
-               return set_.Find(axis.option) == option;
-             });
+      const auto is_option = [&](const std::string& other) { return set_.Find(other) == option; };
+      return option->given() || std::any_of(of_command_.begin(), of_command_.end(), is_option) ||
+             std::any_of(axes_.begin(), axes_.end(),
+                         [&](const Axis& axis) { return is_option(axis.option); });
     });
   }
 
  private:
   const OptionSet& set_;
   const std::vector<Axis>& axes_;
+  const std::vector<std::string>& of_command_;
 };
 
 GivenSizes GivenBy(const Given& given, const std::string& engine) {
@@ -91,6 +97,7 @@ GivenSizes GivenBy(const Given& given, const std::string& engine) {
   sizes.graphs = given({"enforce-eager", "compilation-config", "cudagraph-capture-sizes",
                         "max-cudagraph-capture-size", "optimization-level"});
   sizes.fraction = given({"mem-fraction-static"});
+  sizes.cache_dtype = given({"kv-cache-dtype"});
   sizes.moe_backend = given({"moe-runner-backend", "moe-backend"});
   return sizes;
 }
@@ -126,9 +133,16 @@ std::vector<std::string> WordsOf(const SearchOptions& options, const OptionSet& 
       add(option, option.names[0], "true");
       continue;
     }
+    const bool command = &option == set.Find("from-command");
     for (const std::string& value : option.texts()) {
-      add(option, option.names[0], value);
+      add(option, option.names[0], command ? options.base.text : value);
     }
+  }
+  // A command that spreads its ranks thinly says how many cards a node has.
+  const std::optional<int64_t>& cards = options.what.deployment.gpus_per_node;
+  if (!options.base.text.empty() && cards && !options.what.deployment.cluster &&
+      !set.Find("gpus-per-node")->given()) {
+    words.insert(words.end(), {"--gpus-per-node", std::to_string(*cards)});
   }
   for (const auto& [name, value] : settings) {
     const OptionSet::Known* const option = set.Find(name);
@@ -190,10 +204,12 @@ Result<Answer> Run(const SearchOptions& options, const OptionSet& set) {
     if (options.engines.size() == 1) variant.options.erase(variant.options.begin());
     Deployment& d = variant.what.deployment;
     if (d.partition) d.sizes.pp = static_cast<int64_t>(d.partition->size());
-    const GivenSizes given = GivenBy(Given(set, axes), d.engine);
+    const GivenSizes given = GivenBy(Given(set, axes, options.base.options), d.engine);
     std::vector<std::string> words = WordsOf(options, set, variant.options);
     request.variants.push_back({std::move(variant.options), std::move(words), std::move(d), given});
   }
+  request.today = options.base.today;
+  request.freed = options.base.freed;
   request.objectives = options.objectives;
   if (request.objectives.empty()) {
     request.objectives = {Objective::kMinOffload, Objective::kMaxConcurrency, Objective::kMinGpus};
@@ -222,11 +238,13 @@ Command AddSearchCommand(CLI::App* parent) {
       "  shardplan search DeepSeek-V3/config.json --gpu h20-141 --nodes 2 --engine vllm \\\n"
       "      --engine sglang --objective min-gpus,max-concurrency\n"
       "  shardplan search DeepSeek-V3/config.json --gpu h200-141 --max-model-len auto \\\n"
-      "      --objective max-window --vary kv-cache-dtype=auto,fp8",
+      "      --objective max-window --vary kv-cache-dtype=auto,fp8\n"
+      "  shardplan search /models/Kimi-K3 --gpu h20-96 --nodes 4 \\\n"
+      "      --from-command 'vllm serve moonshotai/Kimi-K3 -tp 8 -pp 4 --max-model-len 128K'",
       "TP, PP, DP, expert parallelism, DCP, the partition and the offload are searched where they "
       "are not\ngiven. What is short may get fewer sequences, a smaller chunk, no graphs or "
-      "another fraction, unless\nthese are given; all other options are as given. --nodes is how "
-      "many there are (default: 1, or all\nof --cluster).\n\n"
+      "another fraction, then an\nFP8 cache, unless these are given; all other options are as "
+      "given. --nodes is how many there are\n(default: 1, or all of --cluster).\n\n"
       "Exit code: 0 something fits, 1 nothing does, 2 usage, 3 bad input, 4 I/O.");
   const auto set = std::make_shared<OptionSet>(app);
   set->Group("What is searched for");
@@ -254,6 +272,7 @@ Command AddSearchCommand(CLI::App* parent) {
   AddDeploymentOptions(set.get(), &options->what);
   set->Describe("--nodes", "Servers at most (default: 1, or all of --cluster)");
   set->Collect("engine", &options->engines);
+  AddBaseCommand(set.get(), &options->engines, &options->what, &options->base);
   AddOutputOptions(set.get(), &options->output);
   return {app, set, [options, set] { return Run(*options, *set); }};
 }

@@ -408,19 +408,20 @@ Status ApplyCommand(const std::string& text, const ConfigStore& store, const Opt
 Result<CommandReading> ReadCommand(const std::string& text, const ConfigStore& store,
                                    const OptionSet& given, std::vector<CommandProblem>* problems,
                                    DeploymentOptions* what) {
-  SHARDPLAN_ASSIGN_OR_RETURN(const ServeCommand serve, Of(FindServeCommand(text)));
   CommandReading reading;
+  SHARDPLAN_ASSIGN_OR_RETURN(reading.serve, Of(FindServeCommand(text)));
+  const ServeCommand& serve = reading.serve;
   SHARDPLAN_ASSIGN_OR_RETURN(reading.table, FlagTable::Load(store, serve.engine));
   Applier applier(reading.table, given, what, problems);
   SHARDPLAN_RETURN_IF_ERROR(applier.Engine(serve));
   SHARDPLAN_ASSIGN_OR_RETURN(
-      ParsedCommand command,
-      Of(Parse(reading.table, serve, what->deployment.engine_version, problems)));
+      reading.command, Of(Parse(reading.table, serve, what->deployment.engine_version, problems)));
+  const ParsedCommand& command = reading.command;
   SHARDPLAN_RETURN_IF_ERROR(applier.Environment(serve));
   SHARDPLAN_RETURN_IF_ERROR(applier.Flags(command));
   SHARDPLAN_RETURN_IF_ERROR(applier.LineAgain());
   SHARDPLAN_RETURN_IF_ERROR(applier.Model(command));
-  reading.repeated = std::move(command.repeated);
+  reading.repeated = command.repeated;
   return reading;
 }
 

@@ -9,6 +9,7 @@
 #include "cli/option_set.h"
 #include "engine/command.h"
 #include "engine/flag_table.h"
+#include "launch/serve_command.h"
 #include "shardplan/base/config_store.h"
 
 namespace shardplan::cli {
@@ -32,6 +33,8 @@ Status ApplyCommand(const std::string& text, const ConfigStore& store, const Opt
 // What is worth knowing of a command beside the deployment.
 struct CommandReading {
   FlagTable table;                    // of the engine that it starts
+  ServeCommand serve;                 // as it was found
+  ParsedCommand command;              // its flags, and those of the file of --config
   std::vector<std::string> repeated;  // flags that stand in it twice, with other values
 };
 

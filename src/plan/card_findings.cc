@@ -45,7 +45,7 @@ class Finder {
   }
 
   void FindMixedCards() {
-    std::map<std::string, Bytes> visible;  // of each card that is there
+    std::map<std::string, Bytes> visible;  // of each card that holds a rank
     for (int64_t node = 0; node < plan_.nodes; ++node) {
       const NodeKind& kind = r_.cluster->KindOf(node);
       std::set<std::string> names;
@@ -56,6 +56,7 @@ class Finder {
         const Result<GpuSpec> gpu = ResolveCard(*r_.catalog, kind.cards[i]);
         if (!gpu) continue;
         names.insert(gpu->name);
+        if (i >= Used(kind)) continue;  // no rank: it decides nothing
         const Bytes bytes = gpu->cuda_visible.bytes.central;
         const auto [at, is_new] = visible.emplace(gpu->name, bytes);
         if (!is_new) at->second = std::min(at->second, bytes);

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
+#include "plan/node_count.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/units.h"
 
@@ -13,11 +15,16 @@ namespace {
 
 int64_t CardsOf(const NodeKind& kind) { return static_cast<int64_t>(kind.cards.size()); }
 
-// Ranks of a deployment: SGLang's data parallelism may lie inside TP.
-int64_t WorldOf(const Deployment& d) {
-  const bool inside = d.sizes.dp_in_tp || (d.engine == "sglang" && d.sglang.enable_dp_attention);
-  return internal::CheckedMul(internal::CheckedMul(d.sizes.tp, d.sizes.pp),
-                              inside ? 1 : d.sizes.dp);
+// Sizes whose ranks are the deployment's: SGLang's data parallelism may lie inside TP.
+ParallelSizes SizesOf(const Deployment& d) {
+  ParallelSizes sizes = d.sizes;
+  sizes.dp_in_tp |= d.engine == "sglang" && d.sglang.enable_dp_attention;
+  return sizes;
+}
+
+int64_t WorldOf(const ParallelSizes& sizes) {
+  return internal::CheckedMul(internal::CheckedMul(sizes.tp, sizes.pp),
+                              sizes.dp_in_tp ? 1 : sizes.dp);
 }
 
 bool SameCapacity(const std::optional<SourcedBytes>& a, const std::optional<SourcedBytes>& b) {
@@ -64,6 +71,19 @@ ClusterShare ShareOf(const ClusterSpec& cluster, std::optional<int64_t> most, in
   return best;
 }
 
+ClusterShare CardsWithRanks(const Deployment& d) {
+  const ParallelSizes sizes = SizesOf(d);
+  const int64_t world = WorldOf(sizes);
+  ClusterShare share = ShareOf(*d.cluster, d.nodes, world);
+  share.cards_per_node = std::min(share.cards_per_node, d.gpus_per_node.value_or(INT64_MAX));
+  const bool sound = sizes.tp > 0 && sizes.pp > 0 && sizes.dp > 0 && share.cards_per_node > 0 &&
+                     world <= share.nodes * share.cards_per_node;
+  if (!sound) return share;
+  const int64_t nodes = d.engine == "sglang" ? SglangNodes(sizes, share.cards_per_node, share.nodes)
+                                             : VllmNodes(sizes, share.cards_per_node, share.nodes);
+  return nodes > 0 ? ClusterShare{nodes, world / nodes} : share;
+}
+
 bool HasOneCard(const ClusterSpec& cluster) {
   const CardSpec& first = cluster.kinds.front().cards.front();
   return std::all_of(cluster.kinds.begin(), cluster.kinds.end(), [&](const NodeKind& kind) {
@@ -79,7 +99,7 @@ Result<GpuSpec> CardFor(const Catalog& catalog, const Deployment& d) {
                 "the cards are told by --cluster " + Printable(d.cluster->file),
                 "leave one of them out");
   }
-  const ClusterShare share = ShareOf(*d.cluster, d.nodes, WorldOf(d));
+  const ClusterShare share = CardsWithRanks(d);
   std::optional<GpuSpec> smallest;
   int64_t node = 0;
   for (const NodeKind& kind : d.cluster->kinds) {
@@ -109,7 +129,9 @@ Result<GpuSpec> CardFor(const Catalog& catalog, const Deployment& d) {
 bool HasSameCard(const Deployment& a, const Deployment& b) {
   if (a.gpu != b.gpu || a.cluster != b.cluster) return false;
   if (!a.cluster || HasOneCard(*a.cluster)) return true;
-  return a.nodes == b.nodes && WorldOf(a) == WorldOf(b);
+  const ClusterShare ours = CardsWithRanks(a);
+  const ClusterShare theirs = CardsWithRanks(b);
+  return ours.nodes == theirs.nodes && ours.cards_per_node == theirs.cards_per_node;
 }
 
 TooFewCards TellTooFewCards(const ClusterSpec& cluster, const ClusterShare& share, int64_t world) {

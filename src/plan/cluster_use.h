@@ -26,12 +26,17 @@ struct ClusterShare {
 // them, the most cards there are.
 ClusterShare ShareOf(const ClusterSpec& cluster, std::optional<int64_t> most, int64_t world);
 
+// The nodes of the share on which the deployment, which has a cluster, puts ranks, and how many
+// cards of each, from the first one, hold one. The whole share where its ranks cannot be placed.
+ClusterShare CardsWithRanks(const Deployment& deployment);
+
 // Whether all cards are told to be the same one, with the same capacities.
 bool HasOneCard(const ClusterSpec& cluster);
 
-// The card that a deployment is planned with: the catalogue's, or of a cluster the one of its share
-// of which CUDA sees least. Fails as Catalog::FindGpu and ResolveCard do, with kUsage where
-// both --gpu and a cluster are given, and with kInvalidInput for cards of several vendors.
+// The card that a deployment is planned with: the catalogue's, or of a cluster the one of
+// which CUDA sees least, of those that hold ranks. Fails as Catalog::FindGpu and ResolveCard do,
+// with kUsage where both --gpu and a cluster are given, and with kInvalidInput for cards of several
+// vendors.
 Result<GpuSpec> CardFor(const Catalog& catalog, const Deployment& deployment);
 
 // Whether the next deployment is planned with the same card as the last one, without a look-up.

@@ -31,26 +31,15 @@ bool Fits(const Environment& env, const Deployment& deployment) {
 
 std::optional<Deployment> SmallestOffload(const Environment& env, const Deployment& deployment) {
   const std::optional<Plan> now = EvaluatorOf(env)(deployment);
-  if (!now || now->ranks.empty()) return std::nullopt;
-  Bytes most;
-  for (const RankPlan& rank : now->ranks) most = std::max(most, rank.detail.parameters);
-  Deployment changed = deployment;
-  const bool moe = env.model->arch.moe.experts > 0;
-  if (changed.settings.cpu_offload_params.empty() && moe) {
-    changed.settings.cpu_offload_params = {"w13_weight", "w2_weight"};
-  }
-  auto holds = [&](int64_t gib) {
-    changed.settings.cpu_offload_gb = static_cast<double>(gib);
-    const std::optional<Plan> plan = EvaluatorOf(env)(changed);
-    return plan && CardsHold(*plan);
-  };
-  const auto low = static_cast<int64_t>(deployment.settings.cpu_offload_gb);
-  const int64_t high = CeilDiv(most.count(), kGiB) + 1;
-  if (high <= low || !holds(high)) return std::nullopt;
-  changed.settings.cpu_offload_gb = static_cast<double>(SmallestThat(low, high, holds));
-  changed.settings.offload_backend = "uva";
-  if (!Fits(env, changed)) return std::nullopt;
-  return changed;
+  if (!now) return std::nullopt;
+  std::vector<std::string> params = deployment.settings.cpu_offload_params;
+  if (params.empty() && env.model->arch.moe.experts > 0) params = {"w13_weight", "w2_weight"};
+  std::optional<OffloadFound> found =
+      SmallestOffloadBy(EvaluatorOf(env), deployment, *now, params,
+                        [](const std::optional<Plan>& plan) { return plan && CardsHold(*plan); });
+  // The cards would hold it; what the nodes' own memory says comes after that.
+  if (!found || !found->holds || found->plan->verdict != Verdict::kFits) return std::nullopt;
+  return std::move(found->deployment);
 }
 
 std::optional<Deployment> LargestFittingWindow(const Environment& env,
@@ -64,16 +53,13 @@ std::optional<Deployment> FewestCards(const Environment& env, const Deployment& 
 }
 
 std::string DescribeFix(const Environment& env, const Deployment& deployment, const Plan& plan) {
-  const auto joined = [](const std::vector<std::string>& fixes) {
-    return fmt::format("{}", fmt::join(fixes, "; or "));
-  };
   const bool outside = std::any_of(
       plan.findings.begin(), plan.findings.end(),
       [](const Finding& f) { return f.id == "fit.free_memory" || f.id == "fit.outside_budget"; });
   if (!outside) {
     const std::vector<std::string> fixes = DescribeFixes(env, deployment);
     return fixes.empty() ? "nothing nearby fits: fewer tokens, more or larger cards"
-                         : joined(fixes);
+                         : JoinFixes(fixes);
   }
   // What lies outside the budget needs a smaller one first; then the rest is seen.
   Deployment lower = deployment;
@@ -84,7 +70,7 @@ std::string DescribeFix(const Environment& env, const Deployment& deployment, co
   if (Fits(env, lower)) return text;
   const std::vector<std::string> fixes = DescribeFixes(env, lower);
   return fixes.empty() ? text + " is not enough: fewer tokens, more or larger cards"
-                       : text + " with " + joined(fixes);
+                       : JoinFixes(fixes, text);
 }
 
 std::vector<std::string> DescribeFixes(const Environment& env, const Deployment& deployment) {

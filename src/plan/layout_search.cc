@@ -23,6 +23,7 @@ namespace shardplan {
 namespace {
 
 constexpr int64_t kMostCards = 512;
+constexpr int kFp8Capability = 89;  // Ada and newer compute in FP8
 
 class Searcher {
  public:
@@ -43,6 +44,8 @@ class Searcher {
     out_.feasible = static_cast<int64_t>(found_.size());
     Rank();
     Propose();
+    FindAlternatives();
+    TellToday();
     CountRejections();
     if (out_.candidates.empty() && nearest_) TellNearest();
     return std::move(out_);
@@ -54,6 +57,7 @@ class Searcher {
     Deployment deployment;
     std::vector<OptionValue> economies;
     Score score;
+    bool narrowed = false;
     bool pareto = false;
   };
   struct Reason {
@@ -64,13 +68,19 @@ class Searcher {
 
   Status Enumerate() {
     for (const SearchVariant& variant : request_.variants) {
-      SHARDPLAN_ASSIGN_OR_RETURN(const GpuSpec gpu, CardFor(catalog_, variant.base));
-      out_.gpu_name = gpu.name;
-      out_.cards_per_node = CardsPerNode(gpu, variant.base);
-      if (variant.base.cluster) {
+      Deployment whole = variant.base;
+      if (whole.cluster) {
         out_.cards_per_node =
-            ShareOf(*variant.base.cluster, request_.nodes, kMostCards * kMostCards).cards_per_node;
+            ShareOf(*whole.cluster, request_.nodes, kMostCards * kMostCards).cards_per_node;
+        // Told of all cards, whatever a layout takes of them.
+        whole.nodes = request_.nodes;
+        whole.sizes = {};
+        whole.sizes.tp = internal::CheckedMul(request_.nodes, out_.cards_per_node);
       }
+      SHARDPLAN_ASSIGN_OR_RETURN(const GpuSpec gpu, CardFor(catalog_, whole));
+      out_.gpu_name = gpu.name;
+      may_narrow_ = gpu.vendor == "nvidia" && gpu.capability >= kFp8Capability;
+      if (!whole.cluster) out_.cards_per_node = CardsPerNode(gpu, whole);
       SHARDPLAN_RETURN_IF_ERROR(CheckCards());
       for (Deployment& d : LayoutsOf(variant.base, variant.given, model_.arch, request_.nodes,
                                      out_.cards_per_node)) {
@@ -113,7 +123,8 @@ class Searcher {
       try {
         FigureEvaluator evaluator(model_, catalog_, store_);
         for (size_t i; (i = next.fetch_add(1)) < trials.size();) {
-          trials[i] = TryLayout(evaluator, model_.arch, *layouts_[i].first, layouts_[i].second);
+          trials[i] = TryLayout(evaluator, model_.arch, *layouts_[i].first, layouts_[i].second,
+                                may_narrow_);
         }
       } catch (...) {
         const std::lock_guard<std::mutex> lock(mutex);
@@ -128,12 +139,13 @@ class Searcher {
   void Take(const SearchVariant& variant, const Trial& trial) {
     out_.evaluated += trial.evaluated;
     if (trial.score) {
-      found_.push_back({&variant, trial.deployment, trial.chosen, *trial.score});
+      found_.push_back({&variant, trial.deployment, trial.chosen, *trial.score, trial.narrowed});
       return;
     }
     Reason& reason = reasons_[trial.reason_id];
     const std::optional<Bytes>& miss = trial.pinned ? trial.pinned : trial.short_by;
     const bool nearer = miss && reason.short_by && *miss < *reason.short_by;
+    if (miss) NoteMiss(trial, *miss);
     if (reason.count++ > 0 && !nearer) return;
     reason.example = trial.example;
     reason.short_by = miss;
@@ -146,11 +158,19 @@ class Searcher {
     nearest_ = trial;
   }
 
+  // The nearest miss of each kind.
+  void NoteMiss(const Trial& trial, Bytes by) {
+    const auto [at, is_new] =
+        misses_.try_emplace(KindOf(trial.deployment), std::pair(by, trial.example));
+    if (!is_new && by < at->second.first) at->second = {by, trial.example};
+  }
+
   // Better ones are less: the objectives in turn, then what one would rather run.
   auto KeyOf(const Found& found) const {
     const Score& s = found.score;
     std::vector<double> key = {
-        static_cast<double>(!found.variant->given.offload && s.offload > Bytes())};
+        static_cast<double>(!found.variant->given.offload && s.offload > Bytes()),
+        static_cast<double>(found.narrowed)};
     const auto add = [&](Objective objective) {
       switch (objective) {
         case Objective::kMaxConcurrency:
@@ -222,9 +242,67 @@ class Searcher {
         continue;
       }
       told[shape] = out_.candidates.size();
-      out_.candidates.push_back({found.variant->settings, found.variant->words, ChosenIn(found), d,
-                                 std::move(*plan), found.score, found.pareto});
+      out_.candidates.push_back(MakeCandidate(found, std::move(*plan)));
     }
+  }
+
+  static Candidate MakeCandidate(const Found& found, Plan plan) {
+    return {found.variant->settings, found.variant->words, ChosenIn(found), found.deployment,
+            std::move(plan),         found.score,          found.pareto,    found.narrowed};
+  }
+
+  // The first of the ranking that `has` takes, or the first whose tensor parallelism stays inside a
+  // node, unless only that one needs an offload: nobody would set up the other one.
+  template <typename Predicate>
+  const Found* BestOf(const Predicate& has) const {
+    const Found* best = nullptr;
+    for (const Found& found : found_) {
+      if (!has(found.deployment)) continue;
+      const bool inside = found.deployment.sizes.tp <= out_.cards_per_node;
+      if (best == nullptr) best = &found;
+      if (!inside) continue;
+      const bool as_cheap = found.score.offload == Bytes() || best->score.offload > Bytes();
+      return as_cheap ? &found : best;
+    }
+    return best;
+  }
+
+  // Of every other kind the best, or how near the nearest came: what is not proposed is worth
+  // knowing as well.
+  void FindAlternatives() {
+    if (out_.candidates.empty()) return;
+    for (const LayoutKind kind : {LayoutKind::kTensor, LayoutKind::kStages, LayoutKind::kExperts,
+                                  LayoutKind::kStagesOfExperts, LayoutKind::kReplicas}) {
+      const auto has = [&](const Deployment& d) { return KindOf(d) == kind; };
+      if (std::any_of(out_.candidates.begin(), out_.candidates.end(),
+                      [&](const Candidate& c) { return has(c.deployment); })) {
+        continue;
+      }
+      Alternative other;
+      other.kind = kind;
+      const Found* const found = BestOf(has);
+      if (found != nullptr) {
+        Result<Plan> plan = EvaluatePlan(model_, catalog_, store_, found->deployment);
+        if (plan && plan->verdict == Verdict::kFits) {
+          other.candidate = MakeCandidate(*found, std::move(*plan));
+        }
+      }
+      if (!other.candidate) {
+        const auto miss = misses_.find(kind);
+        if (miss == misses_.end()) continue;  // there are none, or none that starts
+        other.miss = miss->second.second;
+      }
+      out_.instead.push_back(std::move(other));
+    }
+  }
+
+  void TellToday() {
+    if (!request_.today) return;
+    const Deployment& d = *request_.today;
+    Result<Plan> plan = EvaluatePlan(model_, catalog_, store_, d);
+    if (!plan) return;  // what no engine takes is no comparison
+    const Score score = plan->verdict == Verdict::kIllegal ? Score() : ScoreOf(*plan, d);
+    out_.today = Candidate{{}, {}, {}, d, std::move(*plan), score};
   }
 
   static std::vector<OptionValue> ChosenIn(const Found& found) {
@@ -265,13 +343,30 @@ class Searcher {
   std::vector<std::pair<const SearchVariant*, Deployment>> layouts_;
   std::vector<Found> found_;
   std::map<std::string, Reason> reasons_;
+  std::map<LayoutKind, std::pair<Bytes, std::string>> misses_;
+  bool may_narrow_ = false;
   std::optional<Trial> nearest_;
 };
 
 constexpr std::array<std::string_view, 5> kObjectives = {
     "max-concurrency", "max-window", "min-gpus", "min-offload", "min-internode-traffic"};
 
+constexpr std::array<std::string_view, 5> kKinds = {
+    "tensor parallelism alone", "pipeline stages", "experts over engines",
+    "pipeline stages with experts over engines", "replicas"};
+
 }  // namespace
+
+std::string_view ToString(LayoutKind kind) { return kKinds[static_cast<size_t>(kind)]; }
+
+LayoutKind KindOf(const Deployment& d) {
+  const bool sglang = d.engine == "sglang";
+  const bool experts = sglang ? d.sglang.ep_size > 1 : d.sizes.expert_parallel && d.sizes.dp > 1;
+  if (d.sizes.pp > 1) return experts ? LayoutKind::kStagesOfExperts : LayoutKind::kStages;
+  if (experts) return LayoutKind::kExperts;
+  const bool inside = sglang && d.sglang.enable_dp_attention;
+  return d.sizes.dp > 1 && !inside ? LayoutKind::kReplicas : LayoutKind::kTensor;
+}
 
 int64_t Score::OffloadGiB() const { return (offload.count() + kGiB / 2) / kGiB; }
 

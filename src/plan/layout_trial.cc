@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/vllm/all2all.h"
 #include "plan/economies.h"
 #include "plan/issue_match.h"
 #include "plan/partition.h"
@@ -14,27 +15,11 @@
 namespace shardplan {
 namespace {
 
-// The scheduler may allow fewer requests than the cache holds.
-Score ScoreOf(const Plan& plan, const Deployment& d) {
-  const std::optional<int64_t>& allowed =
-      d.engine == "sglang" ? d.sglang.max_running_requests : d.settings.max_num_seqs;
-  Score score;
-  if (plan.kv) {
-    const double held = plan.kv->max_concurrency;
-    const double run = allowed ? std::min(held, static_cast<double>(*allowed)) : held;
-    score.concurrency = run * static_cast<double>(plan.sizes.dp);
-  }
-  score.window = plan.window.max_model_len;
-  score.gpus = plan.sizes.world();
-  for (const RankPlan& rank : plan.ranks) score.offload = std::max(score.offload, rank.offloaded);
-  if (plan.traffic) score.network_per_token = plan.traffic->decode.NetworkPerToken();
-  return score;
-}
-
 class Trier {
  public:
-  Trier(FigureEvaluator& evaluator, const Architecture& arch, const SearchVariant& variant)
-      : evaluator_(evaluator), arch_(arch), variant_(variant) {}
+  Trier(FigureEvaluator& evaluator, const Architecture& arch, const SearchVariant& variant,
+        bool may_narrow)
+      : evaluator_(evaluator), arch_(arch), variant_(variant), may_narrow_(may_narrow) {}
 
   Trial Try(Deployment d) {
     out_.deployment = std::move(d);
@@ -117,6 +102,7 @@ class Trier {
   // What fits at the dear end of the ranges as well, where anything does; else what fits.
   void Rescue(Plan* plan) {
     sturdy_ = true;
+    out_.narrowed = false;
     if (IsGood(*plan)) return;
     const Deployment asked = out_.deployment;
     const std::vector<OptionValue> chosen = out_.chosen;
@@ -137,10 +123,21 @@ class Trier {
   // The mildest economies with which it fits; where none is enough, the smallest offload beside all
   // of them, and then as few of them as that offload needs.
   void Economize(Plan* plan) {
-    if (out_.deployment.engine == "sglang") return MoveFraction(plan);
+    const bool sglang = out_.deployment.engine == "sglang";
+    if (sglang) {
+      MoveFraction(plan);
+      if (!IsGood(*plan)) NarrowCache(plan);
+      return;
+    }
+    SliceShared(plan);
+    if (IsGood(*plan)) return;
     std::vector<Economy> economies = EconomiesOf(out_.deployment, variant_.given, *plan);
+    for (Economy& economy : economies) {
+      economy.chosen.insert(economy.chosen.begin(), out_.chosen.begin(), out_.chosen.end());
+    }
     const bool may_offload = plan->verdict != Verdict::kFits && !variant_.given.offload;
     if (economies.size() > 1 && Settle(economies, plan)) return;
+    if (NarrowCache(economies, plan)) return;
     if (!may_offload) return;
     Offload(plan);
     if (!IsGood(*plan) || economies.size() == 1) return;
@@ -151,6 +148,82 @@ class Trier {
       settings.cpu_offload_params = out_.deployment.settings.cpu_offload_params;
     }
     Settle(economies, plan);
+  }
+
+  // Kimi-K3's shared experts, whole on every rank under sequence parallelism, can be sliced for two
+  // more collectives of a layer inside the TP group: 21 GiB a card at TP8 for a variable.
+  void SliceShared(Plan* plan) {
+    const ParallelSizes& s = out_.deployment.sizes;
+    if (!vllm::IsKimiClass(arch_) || !s.expert_parallel || s.tp == 1 || s.dp == 1 || s.pp > 1)
+      return;
+    std::vector<OptionValue>& env = out_.deployment.settings.env;
+    if (std::any_of(env.begin(), env.end(), [](const OptionValue& variable) {
+          return variable.first == vllm::kSliceSharedVariable;
+        })) {
+      return;
+    }
+    Deployment sliced = out_.deployment;
+    sliced.settings.env.emplace_back(vllm::kSliceSharedVariable, "1");
+    Result<Plan> tried = Evaluate(sliced);
+    if (!tried || tried->ranks.empty() || plan->ranks.empty()) return;
+    // Of a version that does not know the variable nothing changes.
+    if (tried->ranks[0].weights >= plan->ranks[0].weights) return;
+    Keep(sliced, std::move(*tried), plan);
+    out_.chosen.emplace_back("env", std::string(vllm::kSliceSharedVariable) + "=1");
+  }
+
+  // The cache in FP8, which changes results a little: after everything that changes none, and only
+  // where card, model and engine take it.
+  bool MayNarrowCache(const Plan& plan) const {
+    // Weights that do not fit leave no room for a cache of any precision.
+    const bool weights = plan.limiting && plan.limiting->account == Account::kWeights;
+    return may_narrow_ && !weights && !variant_.given.cache_dtype && !arch_.fp8_cache &&
+           arch_.compress_ratio.empty() && arch_.indexer.heads == 0;
+  }
+
+  // A warning about the cache's precision is reason enough to leave it alone.
+  static bool WarnsOfCache(const Plan& plan) {
+    return std::any_of(plan.findings.begin(), plan.findings.end(), [](const Finding& f) {
+      return f.severity != Severity::kNote && f.subject.starts_with("--kv-cache-dtype");
+    });
+  }
+
+  // The mildest of `economies` with which an FP8 cache fits.
+  bool NarrowCache(std::vector<Economy> economies, Plan* plan) {
+    if (!MayNarrowCache(*plan)) return false;
+    for (Economy& economy : economies) {
+      economy.deployment.settings.kv_cache_dtype = "fp8";
+      economy.chosen.emplace_back("kv-cache-dtype", "fp8");
+    }
+    const Deployment deployment = out_.deployment;
+    const std::vector<OptionValue> chosen = out_.chosen;
+    Plan wide = *plan;
+    out_.narrowed = Settle(economies, plan) && !WarnsOfCache(*plan);
+    if (out_.narrowed) return true;
+    // A near miss of another precision is no example of what was asked for.
+    out_.deployment = deployment;
+    out_.chosen = chosen;
+    *plan = std::move(wide);
+    return false;
+  }
+
+  void NarrowCache(Plan* plan) {
+    if (!MayNarrowCache(*plan)) return;
+    const Deployment deployment = out_.deployment;
+    const std::vector<OptionValue> chosen = out_.chosen;
+    Plan wide = *plan;
+    Deployment narrow = deployment;
+    narrow.sglang.kv_cache_dtype = "fp8_e4m3";
+    Result<Plan> tried = Evaluate(narrow);
+    if (!tried || tried->verdict == Verdict::kIllegal) return;
+    Keep(narrow, std::move(*tried), plan);
+    out_.chosen.emplace_back("kv-cache-dtype", "fp8_e4m3");
+    if (!IsGood(*plan)) MoveFraction(plan);
+    out_.narrowed = IsGood(*plan) && !WarnsOfCache(*plan);
+    if (out_.narrowed) return;
+    out_.deployment = deployment;
+    out_.chosen = chosen;
+    *plan = std::move(wide);
   }
 
   // SGLang's fraction is a rule of thumb. Of those that fit the middle one, which has room both for
@@ -211,39 +284,33 @@ class Trier {
     if (arch_.moe.experts > 0 && choices[0].empty()) {
       choices.insert(choices.begin(), {"w13_weight", "w2_weight"});
     }
-    Bytes most;
-    for (const RankPlan& rank : plan->ranks) most = std::max(most, rank.detail.parameters);
-    const int64_t high = CeilDiv(most.count(), kGiB) + 1;
     const Deployment without = out_.deployment;
+    const Plan now = *plan;
     std::optional<Bytes> least;
+    // Where the nodes' own memory is short, the cards hold more than is asked of them.
+    const auto wanted = [this](const std::optional<Plan>& tried) {
+      return tried && CardsHold(*tried) &&
+             (!sturdy_ || tried->verdict_high == Verdict::kFits ||
+              tried->verdict != Verdict::kFits);
+    };
     for (const std::vector<std::string>& params : choices) {
-      Deployment changed = without;
-      changed.settings.offload_backend = "uva";
-      changed.settings.cpu_offload_params = params;
-      std::optional<Plan> tried;
-      const auto holds = [&](int64_t gib) {
-        changed.settings.cpu_offload_gb = static_cast<double>(gib);
-        Result<Plan> at = Evaluate(changed);
-        tried.reset();
-        if (at) tried = std::move(*at);
-        // Where the nodes' own memory is short, the cards hold more than is asked of them.
-        return tried && CardsHold(*tried) &&
-               (!sturdy_ || tried->verdict_high == Verdict::kFits ||
-                tried->verdict != Verdict::kFits);
-      };
-      if (!holds(high)) {
-        if (!least && tried && IsNearer(*tried, *plan)) Keep(changed, std::move(*tried), plan);
+      std::optional<OffloadFound> found =
+          SmallestOffloadBy(EvaluatorThat(/*counts=*/true), without, now, params, wanted);
+      if (!found || !found->plan) continue;
+      if (!found->holds) {
+        if (!least && IsNearer(*found->plan, *plan)) {
+          Keep(found->deployment, std::move(*found->plan), plan);
+        }
         continue;
       }
-      if (!holds(SmallestThat(0, high, holds))) continue;
-      if (tried->verdict != Verdict::kFits) {
-        if (!least) Keep(changed, std::move(*tried), plan);
+      if (found->plan->verdict != Verdict::kFits) {
+        if (!least) Keep(found->deployment, std::move(*found->plan), plan);
         continue;
       }
-      const Bytes offloaded = ScoreOf(*tried, changed).offload;
+      const Bytes offloaded = ScoreOf(*found->plan, found->deployment).offload;
       if (least && offloaded >= *least) continue;
       least = offloaded;
-      Keep(changed, std::move(*tried), plan);
+      Keep(found->deployment, std::move(*found->plan), plan);
     }
   }
 
@@ -290,6 +357,7 @@ class Trier {
   FigureEvaluator& evaluator_;
   const Architecture& arch_;
   const SearchVariant& variant_;
+  const bool may_narrow_;
   bool sturdy_ = true;  // what is looked for has to fit at the dear end, too
   Trial out_;
 };
@@ -316,9 +384,26 @@ std::string NameOf(const Deployment& d, const std::vector<OptionValue>& settings
   return text;
 }
 
+// The scheduler may allow fewer requests than the cache holds.
+Score ScoreOf(const Plan& plan, const Deployment& d) {
+  const std::optional<int64_t>& allowed =
+      d.engine == "sglang" ? d.sglang.max_running_requests : d.settings.max_num_seqs;
+  Score score;
+  if (plan.kv) {
+    const double held = plan.kv->max_concurrency;
+    const double run = allowed ? std::min(held, static_cast<double>(*allowed)) : held;
+    score.concurrency = run * static_cast<double>(plan.sizes.dp);
+  }
+  score.window = plan.window.max_model_len;
+  score.gpus = plan.sizes.world();
+  for (const RankPlan& rank : plan.ranks) score.offload = std::max(score.offload, rank.offloaded);
+  if (plan.traffic) score.network_per_token = plan.traffic->decode.NetworkPerToken();
+  return score;
+}
+
 Trial TryLayout(FigureEvaluator& evaluator, const Architecture& arch, const SearchVariant& variant,
-                Deployment deployment) {
-  return Trier(evaluator, arch, variant).Try(std::move(deployment));
+                Deployment deployment, bool may_narrow) {
+  return Trier(evaluator, arch, variant, may_narrow).Try(std::move(deployment));
 }
 
 }  // namespace shardplan

@@ -25,18 +25,24 @@ struct Trial {
   std::optional<Bytes> pinned;   // by the fullest rank, where only the nodes' memory is short
   std::optional<Error> refused;  // a request that no engine takes
   bool illegal = false;
+  bool narrowed = false;  // the cache got a lower precision that nobody asked for
   int64_t evaluated = 0;
 };
+
+// The scheduler may allow fewer requests than the cache holds.
+Score ScoreOf(const Plan& plan, const Deployment& deployment);
 
 // "TP8 × PP2, DCP4 with expert parallel, kv-cache-dtype fp8"
 std::string NameOf(const Deployment& deployment, const std::vector<OptionValue>& settings);
 
 // Tries `deployment`, a layout of `variant`. Moves layers between stages as long as it gets better.
-// Where it is short, it gets the mildest economies that are enough (vLLM: sequences, chunk, graphs;
-// SGLang: experts left packed and the fraction), else the smallest offload beside them, of what the
-// variant leaves open: such that it fits at the dear end of the ranges as well, where any do.
+// Where it is short, it gets the mildest economies that are enough (vLLM: Kimi's shared experts
+// sliced, sequences, chunk, graphs; SGLang: experts left packed and the fraction), then an FP8
+// cache beside them, else the smallest offload without that, of what the variant leaves open: such
+// that it fits at the dear end of the ranges as well, where any do. The cache may get FP8 where
+// `may_narrow` says that the cards compute in it.
 Trial TryLayout(FigureEvaluator& evaluator, const Architecture& arch, const SearchVariant& variant,
-                Deployment deployment);
+                Deployment deployment, bool may_narrow = false);
 
 }  // namespace shardplan
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "engine/vllm/all2all.h"
 #include "engine/vllm/refusals.h"
 #include "engine/vllm/weights.h"
 #include "plan/offload_notes.h"
@@ -288,7 +289,11 @@ void NoteReplication(const Prepared& p, const Plan& plan, std::vector<Finding>* 
            "sequence-parallel MoE (TP {} × DP {}) keeps shared experts whole on every rank: "
            "{} of parameters on rank 0, {} if they were sliced",
            p.context.sizes.tp, p.context.sizes.dp, FormatGiB(whole, 2), FormatGiB(sliced, 2)),
-       ""});
+       vllm::CanSliceShared(p.context)
+           ? fmt::format("{}=1 in the environment slices them, for two more collectives of a layer "
+                         "inside the TP group",
+                         vllm::kSliceSharedVariable)
+           : ""});
 }
 
 void NoteSequences(const Prepared& p, const Plan& plan, std::vector<Finding>* out) {

@@ -15,6 +15,7 @@
 #include "plan/cluster_use.h"
 #include "plan/issue_facts.h"
 #include "plan/load_peak.h"
+#include "plan/node_count.h"
 #include "plan/predict_runs.h"
 #include "plan/request.h"
 #include "shardplan/base/file.h"
@@ -25,32 +26,11 @@ namespace {
 
 constexpr int64_t kMostLayers = 1'000'000;
 
-// The fewest nodes that divide the ranks. Among nodes that are there anyway (`given`), whole stages
-// on whole nodes come first.
-int64_t ChooseNodes(const ParallelSizes& sizes, int64_t gpus_per_node,
-                    std::optional<int64_t> given) {
-  const int64_t world = sizes.world();
-  const int64_t engine = sizes.tp * sizes.pp;
-  int64_t fallback = 0;
-  // Without a number, up to twice as many as are full: nobody means 13 nodes with one card each.
-  const int64_t least = CeilDiv(world, gpus_per_node);
-  const int64_t limit = std::min(given.value_or(2 * least), world);
-  for (int64_t nodes = least; nodes <= limit; ++nodes) {
-    if (world % nodes != 0) continue;
-    const int64_t each = world / nodes;
-    // An engine of several is launched on one node, or on nodes of its own.
-    if (sizes.dp > 1 && each % engine != 0 && engine % each != 0) continue;
-    if (!given || each % sizes.tp == 0 || sizes.tp % each == 0) return nodes;
-    if (fallback == 0) fallback = nodes;
-  }
-  return fallback;
-}
-
 void PlaceOnNodes(const Environment& env, const Deployment& d, Prepared* out) {
   NodePlacement& place = out->placement;
   place.gpus_per_node = CardsPerNode(env.gpu, d);
   const int64_t world = d.sizes.world();
-  place.nodes = ChooseNodes(d.sizes, place.gpus_per_node, d.nodes);
+  place.nodes = VllmNodes(d.sizes, place.gpus_per_node, d.nodes);
   auto finding = [&](const char* id, Severity severity, std::string message, std::string fix) {
     out->findings.push_back(
         {id, severity, fmt::format("TP {} × PP {} × DP {}", d.sizes.tp, d.sizes.pp, d.sizes.dp),
@@ -135,7 +115,26 @@ Status CheckOffload(const Deployment& d) {
     return Fail(ErrorCode::kUsage, "--offload-num-in-group 0", "expected at least 1 layer");
   }
   if (const auto refusal = vllm::PrefetchRefusal(s)) {
-    return Fail(ErrorCode::kUsage, "--offload-group-size", *refusal);
+    if (s.offload_group_size == 0) {
+      return Fail(ErrorCode::kUsage, "--offload-backend prefetch",
+                  fmt::format("expected --offload-group-size of {} or more, found none; vLLM would "
+                              "say: {}",
+                              s.offload_num_in_group, *refusal),
+                  fmt::format("--offload-group-size {} keeps {} of every {} layers in host memory; "
+                              "--offload-backend uva with --cpu-offload-gb takes a size instead",
+                              8 * s.offload_num_in_group, s.offload_num_in_group,
+                              8 * s.offload_num_in_group));
+    }
+    const bool step = s.offload_prefetch_step < 1;
+    return Fail(
+        ErrorCode::kUsage,
+        step ? fmt::format("--offload-prefetch-step {}", s.offload_prefetch_step)
+             : fmt::format("--offload-num-in-group {}", s.offload_num_in_group),
+        (step ? std::string("expected 1 or more")
+              : fmt::format("expected at most --offload-group-size {}", s.offload_group_size)) +
+            "; vLLM would say: " + *refusal,
+        step ? "1 is the default: the group that is needed next is copied ahead"
+             : "of every so many layers as the group has, no more can move");
   }
   return {};
 }

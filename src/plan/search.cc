@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "shardplan/base/units.h"
+
 namespace shardplan {
 namespace {
 
@@ -29,6 +31,29 @@ int64_t SmallestThat(int64_t low, int64_t high, const std::function<bool(int64_t
     (holds(middle) ? high : low) = middle;
   }
   return high;
+}
+
+std::optional<OffloadFound> SmallestOffloadBy(
+    const Evaluator& evaluate, const Deployment& deployment, const Plan& now,
+    const std::vector<std::string>& params,
+    const std::function<bool(const std::optional<Plan>&)>& wanted) {
+  Bytes most;
+  for (const RankPlan& rank : now.ranks) most = std::max(most, rank.detail.parameters);
+  const auto low = static_cast<int64_t>(deployment.settings.cpu_offload_gb);
+  const int64_t high = CeilDiv(most.count(), kGiB) + 1;
+  if (now.ranks.empty() || high <= low) return std::nullopt;
+  OffloadFound out{deployment, std::nullopt, false};
+  out.deployment.settings.offload_backend = "uva";
+  out.deployment.settings.cpu_offload_params = params;
+  const auto holds = [&](int64_t gib) {
+    out.deployment.settings.cpu_offload_gb = static_cast<double>(gib);
+    out.plan = evaluate(out.deployment);
+    return wanted(out.plan);
+  };
+  out.holds = holds(high);
+  // Once more for the plan: the last one that was tried need not be the smallest.
+  if (out.holds) out.holds = holds(SmallestThat(low, high, holds));
+  return out;
 }
 
 std::optional<Deployment> LargestWindowBy(const Evaluator& evaluate, const Deployment& deployment) {
@@ -94,6 +119,17 @@ std::optional<Deployment> FewestCardsBy(const Evaluator& evaluate, const Deploym
     }
   }
   return best;
+}
+
+std::string JoinFixes(const std::vector<std::string>& fixes, const std::string& with) {
+  std::string out;
+  for (const std::string& fix : fixes) {
+    out += out.empty() ? "" : "; or ";
+    // "no --kv-cache-memory-bytes" is no option to put behind others.
+    const bool option = fix.starts_with("--");
+    out += with.empty() ? fix : with + (option ? " " : " and ") + fix;
+  }
+  return out;
 }
 
 std::string DescribeWindow(const std::string& option, const Deployment& fitting) {

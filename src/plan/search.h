@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "shardplan/plan/plan.h"
 
@@ -24,6 +25,21 @@ bool FitsBy(const Evaluator& evaluate, const Deployment& deployment);
 // is monotone.
 int64_t SmallestThat(int64_t low, int64_t high, const std::function<bool(int64_t)>& holds);
 
+// The smallest whole GiB of UVA offload a card with which a deployment does what is wanted of it.
+struct OffloadFound {
+  Deployment deployment;
+  std::optional<Plan> plan;  // of `deployment`, as the last call to `wanted` saw it
+  bool holds = false;        // else the largest offload that there is, which is not enough
+};
+
+// More than the deployment offloads already and at most all parameters of the fullest rank of
+// `now`, its plan. `params` go first, or everything where there are none. `wanted` is monotone, and
+// false for no plan. Nothing where there is no more to offload.
+std::optional<OffloadFound> SmallestOffloadBy(
+    const Evaluator& evaluate, const Deployment& deployment, const Plan& now,
+    const std::vector<std::string>& params,
+    const std::function<bool(const std::optional<Plan>&)>& wanted);
+
 // Largest window (whole tokens) with which it fits and that holds the output and typical tokens of
 // the request; nothing when none does, or none of at least 1,024 tokens or a quarter of what was
 // asked for, whichever is less.
@@ -37,6 +53,10 @@ std::optional<int64_t> FractionThatFits(const Evaluator& evaluate, const Deploym
 // beyond. Fewest nodes first, then fewest stages, then fewest cards; nothing up to 64 nodes.
 std::optional<Deployment> FewestCardsBy(const Evaluator& evaluate, const Deployment& deployment,
                                         int64_t cards_per_node, int64_t layers);
+
+// Ways out in one text, each whole in itself, so that nobody has to guess what belongs to what: "a
+// b (why); or a c". `with`, options that all of them need, stand in each.
+std::string JoinFixes(const std::vector<std::string>& fixes, const std::string& with = "");
 
 // What to write for them, with the engine's names of the options.
 std::string DescribeWindow(const std::string& option, const Deployment& fitting);

@@ -28,7 +28,8 @@ class VllmStep {
   VllmStep(const vllm::Context& c, const std::vector<LayerSums>& layers, TrafficCounter* out)
       : c_(c), arch_(*c.arch), layers_(layers), out_(*out), tp_(c.sizes.tp), dp_(c.sizes.dp) {
     element_ = static_cast<double>(BitsOf(c.resolved.dtype)) / 8;
-    split_ = c.resolved.replicate_shared;
+    split_ = c.resolved.sequence_parallel;
+    slices_shared_ = split_ && !c.resolved.replicate_shared;
     const std::string& backend = c.resolved.all2all_backend;
     const bool gathers = backend == "allgather_reducescatter" || backend == "naive";
     if (dp_ > 1 && arch_.moe.experts > 0) {
@@ -87,6 +88,9 @@ class VllmStep {
       const auto hidden = static_cast<double>(arch_.hidden);
       if (split_ && kimi) {
         halves += 2 * hidden;  // gathered before attention, reduced and scattered after it
+        // Sliced, they see all tokens: gathered, and reduced and scattered once more.
+        if (slices_shared_ && (layer.shared_experts || layer.shared_dense > 0))
+          halves += 2 * hidden;
         sums += static_cast<double>(layer.dense);
         continue;
       }
@@ -196,7 +200,8 @@ class VllmStep {
   TrafficCounter& out_;
   const int64_t tp_, dp_;
   double element_ = 2;
-  bool split_ = false;  // tokens of mixtures are split over the TP ranks
+  bool split_ = false;          // tokens of mixtures are split over the TP ranks
+  bool slices_shared_ = false;  // and shared experts are sliced all the same
   Mixture mixture_ = Mixture::kInGroup;
   int64_t width_ = 0;       // that routed experts see,
   int64_t sent_width_ = 0;  // and as it is sent
@@ -212,7 +217,7 @@ Rules RulesOf(const vllm::Context& c) {
   const int64_t tp = c.sizes.tp;
   at(TrafficKind::kEmbedding) = fmt::format("all-reduce over TP {}", tp);
   at(TrafficKind::kTensorParallel) =
-      !c.resolved.replicate_shared
+      !c.resolved.sequence_parallel
           ? fmt::format("all-reduce over TP {} after attention and after the MLP or mixture", tp)
           : fmt::format(
                 "over TP {}: sums of attention; mixtures work on split sequences, which "

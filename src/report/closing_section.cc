@@ -91,6 +91,18 @@ std::string AtTheEnds(const Plan& plan) {
 
 }  // namespace
 
+std::string FixLines(const std::string& fix, size_t limit, size_t width) {
+  constexpr std::string_view kOr = "; or ";
+  std::string out;
+  for (size_t begin = 0; begin < fix.size();) {
+    const size_t end = std::min(fix.find(kOr, begin), fix.size());
+    const std::string way = Printable(fix.substr(begin, end - begin), limit);
+    out += Wrap((out.empty() ? "fix: " : "or:  ") + way, width, 4, 9);
+    begin = end + kOr.size();
+  }
+  return out;
+}
+
 std::string DefaultsSection(const Plan& plan, size_t width) {
   if (plan.defaults.empty()) return "";
   std::string text;
@@ -114,9 +126,7 @@ std::string FindingsSection(const std::vector<Finding>& findings, size_t width) 
     std::string text = fmt::format("{} {}: ", ToString(finding.severity), Printable(finding.id));
     if (!finding.subject.empty()) text += Printable(finding.subject) + ": ";
     out += Wrap(text + Printable(finding.message, kMessageLimit), width, 2, 4);
-    if (!finding.fix.empty()) {
-      out += Wrap("fix: " + Printable(finding.fix, kMessageLimit), width, 4, 9);
-    }
+    out += FixLines(finding.fix, kMessageLimit, width);
   }
   return out;
 }

@@ -55,33 +55,68 @@ Bytes HostOf(const Plan& plan) {
   return most;
 }
 
-std::string CandidateTable(const SearchResult& result, size_t width) {
+// How the table of candidates is drawn: as wide as it is, with shorter words, or with the layout
+// last, where it wraps.
+enum class Drawing { kWide, kShort, kLayoutLast };
+
+TextTable MakeTable(const SearchResult& result, Drawing drawing) {
+  const bool is_short = drawing != Drawing::kWide;
+  const bool last = drawing == Drawing::kLayoutLast;
   const auto engine = [](const Candidate& c) {
     return fmt::format("{}@{}", Printable(c.plan.engine), Printable(c.plan.engine_version));
   };
-  const bool engines =
-      std::any_of(result.candidates.begin(), result.candidates.end(),
-                  [&](const Candidate& c) { return engine(c) != engine(result.candidates[0]); });
-  std::vector<Align> columns = {Align::kRight, Align::kLeft, Align::kLeft};
+  const auto differs = [&](const auto& of) {
+    return std::any_of(result.candidates.begin(), result.candidates.end(),
+                       [&](const Candidate& c) { return of(c) != of(result.candidates[0]); });
+  };
+  const bool engines = differs(engine);
+  // Without versions where each engine has one alone.
+  const bool names =
+      std::none_of(result.candidates.begin(), result.candidates.end(), [&](const Candidate& a) {
+        return std::any_of(result.candidates.begin(), result.candidates.end(),
+                           [&](const Candidate& b) {
+                             return a.plan.engine == b.plan.engine && engine(a) != engine(b);
+                           });
+      });
+  std::vector<Align> columns = {Align::kRight, Align::kLeft};
   if (engines) columns.push_back(Align::kLeft);
+  if (!last) columns.push_back(Align::kLeft);
   columns.insert(columns.end(), 6, Align::kRight);
+  if (last) columns.push_back(Align::kLeft);
   TextTable table(columns);
-  const auto add = [&](std::vector<std::string> cells, std::string of_engine) {
+  const auto add = [&](std::vector<std::string> cells, std::string layout, std::string of_engine) {
+    cells.insert(last ? cells.end() : cells.begin() + 2, std::move(layout));
     if (engines) cells.insert(cells.begin() + 2, std::move(of_engine));
     table.AddRow(std::move(cells));
   };
-  add({"", "", "layout", "cards", "requests", "window", "offload", "host", "to spare"}, "engine");
+  add({"", "", "cards", "requests", "window", "offload", "host", "to spare"}, "layout", "engine");
   const auto gib = [](Bytes bytes) { return fmt::format("{:.1f}", InGiB(bytes).value()); };
   for (size_t i = 0; i < result.candidates.size(); ++i) {
     const Candidate& c = result.candidates[i];
     const RankPlan* const tightest = TightestRank(c.plan);
+    std::string layout = WithoutPartition(c.plan);
+    constexpr std::string_view kExperts = " with expert parallel";
+    if (const size_t at = layout.find(kExperts); is_short && at != std::string::npos) {
+      layout.replace(at, kExperts.size(), ", EP");
+    }
+    if (c.narrowed) layout += ", FP8 cache";
     add({fmt::format("{}{}", c.pareto ? "*" : "", i + 1), IsUnsure(c) ? "?" : "",
-         WithoutPartition(c.plan), FormatCount(c.score.gpus), FormatTimes(c.score.concurrency),
-         FormatCount(c.score.window), gib(c.score.offload), gib(HostOf(c.plan)),
+         FormatCount(c.score.gpus), FormatTimes(c.score.concurrency), FormatCount(c.score.window),
+         gib(c.score.offload), gib(HostOf(c.plan)),
          tightest == nullptr ? "" : gib(tightest->headroom)},
-        engine(c));
+        layout, is_short && names ? Printable(c.plan.engine) : engine(c));
   }
-  std::string out = table.Render(width);
+  return table;
+}
+
+std::string CandidateTable(const SearchResult& result, size_t width) {
+  Drawing drawing = Drawing::kWide;
+  if (MakeTable(result, drawing).NaturalWidth() > width) drawing = Drawing::kShort;
+  if (MakeTable(result, drawing).NaturalWidth() > width) drawing = Drawing::kLayoutLast;
+  std::string out = MakeTable(result, drawing).Render(width);
+  if (drawing != Drawing::kWide) {
+    out += Wrap("EP: whole experts, over all ranks that hold a layer", width, 2, 4);
+  }
   out += Wrap("GiB: offload of a card, host memory pinned for it on a node, to spare on a card",
               width, 2, 4);
   const auto& all = result.candidates;
@@ -99,23 +134,45 @@ std::string CandidateTable(const SearchResult& result, size_t width) {
 }
 
 // What limits it, what it costs, and how to plan it.
-std::string Details(const Candidate& c, size_t number, size_t width) {
-  std::string out = Wrap(fmt::format("{}. {}", number, DescribeLayout(c.plan)), width, 0, 4);
+std::string Limits(const Candidate& c, size_t width, size_t indent = 2) {
+  std::string out;
   if (const RankPlan* const rank = TightestRank(c.plan)) {
     out +=
         Wrap(fmt::format("limited by rank {} on stage {}: {} of weights and {} for the cache in a "
                          "budget of {}",
                          rank->place.rank, rank->place.stage, FormatGiB(rank->weights),
                          FormatGiB(rank->kv_available.central), FormatGiB(rank->budget)),
-             width, 2, 4);
+             width, indent, indent + 2);
   }
   if (c.score.network_per_token) {
     const auto each = Bytes(std::llround(*c.score.network_per_token));
     out += Wrap(each == Bytes()
                     ? std::string("nothing crosses between nodes")
                     : fmt::format("between nodes: {} for each decoded token", FormatAuto(each)),
-                width, 2, 4);
+                width, indent, indent + 2);
   }
+  if (c.narrowed) {
+    out += Wrap(fmt::format("changes precision: its cache holds FP8 (--kv-cache-dtype {}), which "
+                            "nobody asked for; nothing that keeps the results was enough",
+                            c.deployment.engine == "sglang"
+                                ? c.deployment.sglang.kv_cache_dtype
+                                : c.deployment.settings.kv_cache_dtype.value_or("auto")),
+                width, indent, indent + 2);
+  }
+  return out;
+}
+
+std::string CommandLine(const Candidate& c) {
+  std::string command;
+  for (const std::string& word : CommandOf(c)) {
+    command += (command.empty() ? "  " : " ") + ShellQuote(word);
+  }
+  return command + "\n";
+}
+
+std::string Details(const Candidate& c, size_t number, size_t width) {
+  std::string out = Wrap(fmt::format("{}. {}", number, DescribeLayout(c.plan)), width, 0, 4);
+  out += Limits(c, width);
   for (const Finding& finding : c.plan.findings) {
     if (finding.severity != Severity::kWarning) continue;
     out += Wrap(fmt::format("warning {}: {}", finding.id, Printable(finding.message, 300)), width,
@@ -128,11 +185,79 @@ std::string Details(const Candidate& c, size_t number, size_t width) {
                                   FormatCount(c.alike)),
                 width, 2, 4);
   }
-  std::string command;
-  for (const std::string& word : CommandOf(c)) {
-    command += (command.empty() ? "  " : " ") + ShellQuote(word);
+  return out + CommandLine(c);
+}
+
+std::string Capacity(const Candidate& c) {
+  return fmt::format("{} windows of {} tokens at once", FormatTimes(c.score.concurrency),
+                     FormatCount(c.score.window));
+}
+
+// By their ids: whoever takes it plans it.
+std::string Warnings(const Candidate& c) {
+  std::string ids;
+  for (const Finding& finding : c.plan.findings) {
+    if (finding.severity != Severity::kWarning) continue;
+    if (ids.find(finding.id) != std::string::npos) continue;
+    ids += (ids.empty() ? "" : ", ") + finding.id;
   }
-  return out + command + "\n";
+  return ids;
+}
+
+// What the other kinds of layout would do.
+std::string Instead(const SearchResult& result, size_t width) {
+  if (result.instead.empty()) return "";
+  std::string out = "Instead\n";
+  for (const Alternative& other : result.instead) {
+    const std::string kind(ToString(other.kind));
+    if (!other.candidate) {
+      out += Wrap(fmt::format("{}: none fits; the nearest, {}", kind, Printable(other.miss, 300)),
+                  width, 2, 4);
+      continue;
+    }
+    const Candidate& c = *other.candidate;
+    std::string text = fmt::format("{}: {} on {}; {}", kind, DescribeLayout(c.plan),
+                                   Plural(c.score.gpus, "card", "cards"), Capacity(c));
+    if (c.score.offload > Bytes()) {
+      text += fmt::format(", with {} of a card's weights in host memory",
+                          FormatGiB(c.score.offload, 1));
+    }
+    out += Wrap(text, width, 2, 4) + Limits(c, width, 4);
+    if (const std::string ids = Warnings(c); !ids.empty()) {
+      out += Wrap("warnings: " + Printable(ids, 300), width, 4, 6);
+    }
+    out += "  " + CommandLine(c);
+  }
+  return out + "\n";
+}
+
+// What runs now, where a command was given, and what of it the search left open.
+std::string Today(const SearchResult& result, const SearchRequest& request, size_t width) {
+  std::string out;
+  if (result.today) {
+    const Candidate& c = *result.today;
+    std::string text = "today: " + DescribeLayout(c.plan);
+    if (c.plan.verdict == Verdict::kFits) {
+      text += fmt::format(" on {}; {}", Plural(c.score.gpus, "card", "cards"), Capacity(c));
+      if (c.score.offload > Bytes()) {
+        text += fmt::format(", {} of a card offloaded", FormatGiB(c.score.offload, 1));
+      }
+    } else {
+      const auto error =
+          std::find_if(c.plan.findings.begin(), c.plan.findings.end(),
+                       [](const Finding& f) { return f.severity == Severity::kError; });
+      text += error == c.plan.findings.end() ? std::string("; does not fit")
+                                             : "; " + Printable(error->message, 300);
+    }
+    out += Wrap(text, width, 0, 2);
+  }
+  if (!request.freed.empty()) {
+    out += Wrap(fmt::format("free in this search, although the command gives them: {}; the rest of "
+                            "it stays. Give one beside the command to keep it",
+                            Printable(fmt::format("{}", fmt::join(request.freed, ", ")), 400)),
+                width, 0, 2);
+  }
+  return out;
 }
 
 std::string Rejections(const SearchResult& result, size_t width) {
@@ -143,39 +268,48 @@ std::string Rejections(const SearchResult& result, size_t width) {
   return "Rejected, by reason\n" + table.Render(width);
 }
 
+Document ToDocument(const Candidate& c) {
+  Document plan = PlanDocument(c.plan);
+  Document settings = Document::object();
+  for (const auto& [option, value] : c.settings) settings[option] = value;
+  for (const auto& [option, value] : c.chosen) {
+    settings[option] = value.empty() ? "true" : value;
+  }
+  Document limiting = nullptr;
+  if (const RankPlan* const rank = TightestRank(c.plan)) {
+    limiting = {{"rank", rank->place.rank},
+                {"account", ToString(Account::kKvCache)},
+                {"headroom_bytes", rank->headroom.count()}};
+  }
+  return {{"engine", plan["engine"]},
+          {"nodes", c.plan.nodes},
+          {"layout", plan["layout"]},
+          {"engine_settings", std::move(settings)},
+          {"kv_cache", plan["kv_cache"]},
+          {"limiting", std::move(limiting)},
+          {"score",
+           {{"concurrency", c.score.concurrency},
+            {"window", c.score.window},
+            {"gpus", c.score.gpus},
+            {"offloaded_bytes", c.score.offload.count()},
+            {"network_bytes_per_token",
+             c.score.network_per_token ? Document(*c.score.network_per_token) : Document(nullptr)},
+            {"pareto", c.pareto}}},
+          {"precision_changed", c.narrowed},
+          {"verdict", ToString(c.plan.verdict)},
+          {"findings", plan["findings"]},
+          {"argv", CommandOf(c)}};
+}
+
 Document ToDocument(const SearchResult& result) {
   Document candidates = Document::array();
-  for (const Candidate& c : result.candidates) {
-    Document plan = PlanDocument(c.plan);
-    Document settings = Document::object();
-    for (const auto& [option, value] : c.settings) settings[option] = value;
-    for (const auto& [option, value] : c.chosen) {
-      settings[option] = value.empty() ? "true" : value;
-    }
-    Document limiting = nullptr;
-    if (const RankPlan* const rank = TightestRank(c.plan)) {
-      limiting = {{"rank", rank->place.rank},
-                  {"account", ToString(Account::kKvCache)},
-                  {"headroom_bytes", rank->headroom.count()}};
-    }
-    candidates.push_back(
-        {{"engine", plan["engine"]},
-         {"nodes", c.plan.nodes},
-         {"layout", plan["layout"]},
-         {"engine_settings", std::move(settings)},
-         {"kv_cache", plan["kv_cache"]},
-         {"limiting", std::move(limiting)},
-         {"score",
-          {{"concurrency", c.score.concurrency},
-           {"window", c.score.window},
-           {"gpus", c.score.gpus},
-           {"offloaded_bytes", c.score.offload.count()},
-           {"network_bytes_per_token",
-            c.score.network_per_token ? Document(*c.score.network_per_token) : Document(nullptr)},
-           {"pareto", c.pareto}}},
-         {"verdict", ToString(c.plan.verdict)},
-         {"findings", plan["findings"]},
-         {"argv", CommandOf(c)}});
+  for (const Candidate& c : result.candidates) candidates.push_back(ToDocument(c));
+  Document instead = Document::array();
+  for (const Alternative& other : result.instead) {
+    instead.push_back(
+        {{"kind", ToString(other.kind)},
+         {"candidate", other.candidate ? ToDocument(*other.candidate) : Document(nullptr)},
+         {"miss", other.candidate ? Document(nullptr) : Document(other.miss)}});
   }
   Document rejected = Document::array();
   for (const Rejection& r : result.rejected) {
@@ -193,7 +327,9 @@ Document ToDocument(const SearchResult& result) {
           {"layouts", result.layouts},
           {"evaluated", result.evaluated},
           {"feasible", result.feasible},
+          {"today", result.today ? ToDocument(*result.today) : Document(nullptr)},
           {"candidates", std::move(candidates)},
+          {"instead", std::move(instead)},
           {"rejected", std::move(rejected)},
           {"nearest", std::move(nearest)}};
 }
@@ -237,26 +373,26 @@ std::string RenderSearchTable(const SearchResult& result, const SearchRequest& r
   for (const Objective objective : request.objectives) {
     by += fmt::format("{}{}", by.empty() ? "" : ", ", ToString(objective));
   }
-  std::string out = Wrap(TitleOf(result, request), width, 0, 2) + Overview(result, width) + "\n";
+  std::string out = Wrap(TitleOf(result, request), width, 0, 2) + Overview(result, width) +
+                    Today(result, request, width) + "\n";
   if (!result.candidates.empty()) {
     out += Wrap("Best first, by " + by, width, 0, 2) + CandidateTable(result, width) + "\n";
     for (size_t i = 0; i < result.candidates.size(); ++i) {
       out += Details(result.candidates[i], i + 1, width) + "\n";
     }
+    out += Instead(result, width);
   }
   if (!result.rejected.empty()) out += Rejections(result, width) + "\n";
   const size_t told = result.candidates.size();
   for (const Finding& f : result.nearest) {
     out += Wrap(fmt::format("nearest: {}: {}", f.id, Printable(f.message, 600)), width, 0, 2);
-    if (!f.fix.empty()) out += Wrap("fix: " + Printable(f.fix, 600), width, 4, 6);
+    out += FixLines(f.fix, 600, width);
   }
   if (!result.nearest.empty()) out += "\n";
   std::string closing = "no layout fits";
   if (told > 0) {
-    closing = fmt::format("best: {}; {} windows of {} tokens at once",
-                          DescribeLayout(result.candidates[0].plan),
-                          FormatTimes(result.candidates[0].score.concurrency),
-                          FormatCount(result.candidates[0].score.window));
+    const Candidate& best = result.candidates[0];
+    closing = fmt::format("best: {}; {}", DescribeLayout(best.plan), Capacity(best));
   }
   std::string last = Wrap(closing, width, 0, 2);
   if (options.color) {

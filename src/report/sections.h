@@ -51,6 +51,9 @@ std::string ExpertLoadSection(const Plan& plan, size_t width);
 std::string DefaultsSection(const Plan& plan, size_t width);
 std::string FindingsSection(const Plan& plan, size_t width);
 std::string FindingsSection(const std::vector<Finding>& findings, size_t width);
+// Ways out of a finding, one a line: the first behind "fix:", the others ("; or " in the text)
+// behind "or:". Empty without any.
+std::string FixLines(const std::string& fix, size_t limit, size_t width);
 // The verdict as one line of any length: "fits: 9.251 GiB to spare on rank 0, the fullest; …".
 std::string VerdictText(const Plan& plan);
 std::string VerdictSection(const Plan& plan, size_t width, bool color);

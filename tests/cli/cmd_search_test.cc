@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "cli/run_program.h"
+#include "report/text.h"
 
 namespace shardplan::cli {
 namespace {
@@ -129,6 +131,49 @@ TEST(SearchCommandTest, Refuses) {
   EXPECT_THAT(error("tiny-moe --vary gpu=a10-24,l4-24"), HasSubstr("one model, precision"));
   EXPECT_THAT(error("tiny-moe --gpu a10-24 --max-model-len 100 --output-tokens 200"),
               HasSubstr("--output-tokens"));
+}
+
+// What somebody runs: its layout is free, the rest holds, and every proposal can be planned.
+TEST(SearchCommandTest, FromACommand) {
+  const std::string what = "tiny-moe --gpu a10-24 --gpu-memory-utilization 0.8 ";
+  for (const char* command :
+       {"vllm serve x -tp 4 -pp 2 --max-model-len 4096 --enable-expert-parallel",
+        "VLLM_PP_LAYER_PARTITION=2,4 vllm serve x -pp 2 --max-num-seqs 8 --cpu-offload-gb 1",
+        "vllm serve x -tp 4 --nnodes 2 --node-rank 0 --max-model-len 4096",
+        "docker run vllm/vllm-openai:v0.30.0 --model x -tp 2 --kv-cache-dtype fp8"}) {
+    ExpectPlansAgree(what + "--from-command '" + command + "'");
+  }
+  ExpectPlansAgree(
+      "tiny-moe --gpu a10-24 --from-command 'python3 -m sglang.launch_server --model-path x "
+      "--tp 4 --dp 4 --enable-dp-attention --context-length 4096'");
+  const Outcome outcome =
+      RunProgram("search " + what +
+                 "--from-command 'vllm serve x -tp 4 -pp 2 --max-model-len 4096 --max-num-seqs 8'");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("\ntoday: TP4 × PP2"));
+  EXPECT_THAT(outcome.out, HasSubstr("\nfree in this search, although the command gives them: "
+                                     "--tensor-parallel-size 4, --pipeline-parallel-size 2; the "));
+  const Json d = Json::parse(
+      RunProgram("search " + what +
+                 "--format json --tp 2 --from-command 'vllm serve x -tp 4 --max-num-seqs 8'")
+          .out);
+  ASSERT_FALSE(d["candidates"].empty());
+  for (const Json& candidate : d["candidates"]) EXPECT_EQ(candidate["layout"]["tp"], 2);
+  EXPECT_EQ(d["today"]["layout"]["tp"], 2);
+}
+
+// Also with several options that vary.
+TEST(SearchCommandTest, FitsAHundredColumns) {
+  const Outcome outcome = RunProgram(
+      "search tiny-moe --gpu a10-24 --nodes 2 --engine vllm --engine sglang --limit 20 "
+      "--vary kv-cache-dtype=auto,fp8 --vary enforce-eager=false,true "
+      "--vary enable-prefix-caching=false,true --vary max-num-seqs=8,16");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("  shardplan ")) continue;  // a command is one line, to be pasted
+    EXPECT_LE(DisplayWidth(line), 100u) << line;
+  }
 }
 
 TEST(SearchCommandTest, NothingFitsIsAnAnswer) {

@@ -56,13 +56,65 @@ TEST(CardForTest, TheSmallestOfTheShare) {
               HasSubstr("--gpu h20-96: the cards are told by --cluster c.yaml"));
 }
 
+// Cards behind the ranks decide nothing: nothing is put on them.
+TEST(CardForTest, OnlyCardsThatHoldRanks) {
+  NodeKind mixed = Server("h200-141", 8);
+  for (size_t i = 4; i < 8; ++i) mixed.cards[i].gpu = "h20-96";
+  EXPECT_EQ(CardFor(Cards(), OnCluster({mixed}, 4))->id, "h200-141");
+  EXPECT_EQ(CardFor(Cards(), OnCluster({mixed}, 8))->id, "h20-96");
+  Deployment d = OnCluster({mixed}, 2);
+  d.sizes.pp = 2;
+  EXPECT_EQ(CardFor(Cards(), d)->id, "h200-141");
+  d.sizes.dp = 2;
+  EXPECT_EQ(CardFor(Cards(), d)->id, "h20-96");
+  // SGLang's attention DP lies inside TP: no ranks of its own.
+  d.engine = "sglang";
+  d.sglang.enable_dp_attention = true;
+  EXPECT_EQ(CardFor(Cards(), d)->id, "h200-141");
+  // The second node is there and holds none.
+  EXPECT_EQ(CardFor(Cards(), OnCluster({Server("h200-141", 8), Server("h20-96", 8)}, 8))->id,
+            "h200-141");
+}
+
+TEST(CardsWithRanksTest, NodesAndCardsOfEach) {
+  const std::vector<NodeKind> two = {Server("h20-96", 8, 2)};
+  const auto used = [](const Deployment& d) {
+    const ClusterShare share = CardsWithRanks(d);
+    return std::pair(share.nodes, share.cards_per_node);
+  };
+  EXPECT_EQ(used(OnCluster(two, 4)), std::pair(int64_t{1}, int64_t{4}));
+  EXPECT_EQ(used(OnCluster(two, 12)), std::pair(int64_t{2}, int64_t{6}));
+  Deployment d = OnCluster(two, 4);
+  d.gpus_per_node = 2;
+  EXPECT_EQ(used(d), std::pair(int64_t{2}, int64_t{2}));
+  // No way to place them: all that there are.
+  EXPECT_EQ(used(OnCluster(two, 17)), std::pair(int64_t{2}, int64_t{8}));
+  EXPECT_EQ(used(OnCluster(two, 64)), std::pair(int64_t{2}, int64_t{8}));
+}
+
+TEST(ClusterPlanTest, ASmallerCardWithoutARankTakesNothing) {
+  NodeKind mixed = Server("h200-141", 8);
+  for (size_t i = 4; i < 8; ++i) mixed.cards[i].gpu = "h20-96";
+  const Model& dense = ExampleFromConfig("dense-70b");
+  const Plan plan = Evaluate(dense, OnCluster({mixed}, 4));
+  const Plan alone = Evaluate(dense, OnCluster({Server("h200-141", 4)}, 4));
+  EXPECT_EQ(plan.ranks[0].capacity, alone.ranks[0].capacity);
+  EXPECT_EQ(plan.kv->num_blocks, alone.kv->num_blocks);
+  EXPECT_EQ(FindFinding(plan, "placement.mixed_cards"), nullptr);
+  // CUDA may number the others first all the same.
+  EXPECT_NE(FindFinding(plan, "placement.device_order"), nullptr);
+  EXPECT_NE(FindFinding(Evaluate(dense, OnCluster({mixed}, 8)), "placement.mixed_cards"), nullptr);
+}
+
 TEST(CardForTest, OneVendor) {
   NodeKind mixed = Server("h100-80-sxm", 8);
   for (size_t i = 4; i < 8; ++i) mixed.cards[i].gpu = "mi300x";
   EXPECT_THAT(CardFor(Cards(), OnCluster({mixed}, 8)).error().ToString(),
               HasSubstr("c.yaml:2: expected cards of one vendor in a deployment, found"));
-  Deployment apart = OnCluster({Server("h100-80-sxm", 8), Server("mi300x", 8)}, 8);
+  Deployment apart = OnCluster({Server("h100-80-sxm", 8), Server("mi300x", 8)}, 16);
   EXPECT_FALSE(CardFor(Cards(), apart));
+  apart.sizes.tp = 8;
+  EXPECT_TRUE(CardFor(Cards(), apart));
   apart.nodes = 1;
   EXPECT_TRUE(CardFor(Cards(), apart));
 }

@@ -215,7 +215,7 @@ TEST(Fixes, ASmallerBudgetIsCompletedByWhatItTakesAway) {
   const Plan plan = Evaluate(model, d);
   EXPECT_EQ(plan.verdict, Verdict::kDoesNotFit);
   const std::string fix = DescribeFix(EnvironmentFor(model, d), d, plan);
-  const std::string start = "--gpu-memory-utilization 0.976 with --";
+  const std::string start = "--gpu-memory-utilization 0.976 --";
   ASSERT_TRUE(fix.starts_with(start)) << fix;
   const std::string window = "--max-model-len ";
   const size_t at = fix.find(window);

@@ -7,8 +7,9 @@
 #include <cmath>
 
 #include "shardplan/base/units.h"
+#include "shardplan/model/precision.h"
 #include "shardplan/report/search.h"
-#include "support/plan_world.h"
+#include "support/cluster_world.h"
 
 namespace shardplan {
 namespace {
@@ -168,6 +169,112 @@ TEST(LayoutSearch, NoMoreRequestsThanTheSchedulerRuns) {
   ASSERT_FALSE(result.candidates.empty());
   const Candidate& best = result.candidates[0];
   EXPECT_DOUBLE_EQ(best.score.concurrency, 3.0 * static_cast<double>(best.plan.sizes.dp));
+}
+
+// Four nodes of eight, experts at INT4: TP8 inside each node with experts across all of them fits
+// without offload, because shared experts are sliced; the search says so beside the pipelines, and
+// what limits it.
+TEST(LayoutSearch, TellsExpertsAcrossNodesBesidePipelines) {
+  Model model = ExampleFromConfig("kimi-k3");
+  PrecisionPolicy int4;
+  ASSERT_TRUE(ParsePrecision("experts=int4:32", &int4).has_value());
+  ApplyPrecision(int4, &model);
+  SearchRequest request = Asking("h20-96", 4);
+  request.variants[0].base.settings.max_model_len = 131'072;
+  request.variants[0].base.settings.language_model_only = true;
+  request.threads = 2;
+  const Result<SearchResult> result = SearchLayouts(model, Cards(), Store(), request);
+  ASSERT_TRUE(result) << result.error().ToString();
+  const auto staged =
+      std::count_if(result->candidates.begin(), result->candidates.end(),
+                    [](const Candidate& c) { return c.plan.sizes.pp > 1 && c.plan.sizes.tp <= 8; });
+  EXPECT_GT(staged, 0);
+  const auto experts =
+      std::find_if(result->instead.begin(), result->instead.end(),
+                   [](const Alternative& a) { return a.kind == LayoutKind::kExperts; });
+  ASSERT_NE(experts, result->instead.end());
+  ASSERT_TRUE(experts->candidate);
+  const Candidate& c = *experts->candidate;
+  EXPECT_EQ(c.plan.verdict, Verdict::kFits);
+  EXPECT_EQ(c.plan.sizes.tp, 8);
+  EXPECT_EQ(c.plan.sizes.dp, 4);
+  EXPECT_TRUE(c.plan.sizes.expert_parallel);
+  EXPECT_EQ(c.score.offload, Bytes());
+  ASSERT_FALSE(c.chosen.empty());
+  EXPECT_EQ(c.chosen[0], OptionValue("env", "VLLM_KIMI_K3_SHARD_SP_SHARED_EXPERT=1"));
+  // By hand: 92 layers of 28 experts, three matrices of 3,584 × 3,072 at 4 bits with a scale of 16
+  // for each 32; an eighth of the shared experts and of the dense layer, 6,144 and 33,792 wide.
+  const double routed = 92.0 * 28 * 3 * 3584 * 3072 * (4 + 0.5) / 8;
+  const double shared = 3.0 * 7168 * 2 * (92.0 * 6144 + 33'792);
+  const double rest = static_cast<double>(c.plan.ranks[0].weights.count()) - routed - shared / 8;
+  // Attention, latent projections, router, embedding and head: what the variable leaves alone.
+  Deployment whole = c.deployment;
+  whole.settings.env.clear();
+  FigureEvaluator evaluator(model, Cards(), Store());
+  const Result<Plan> replicated = evaluator.Evaluate(whole);
+  ASSERT_TRUE(replicated);
+  EXPECT_EQ(replicated->verdict, Verdict::kDoesNotFit);
+  EXPECT_NEAR(static_cast<double>(replicated->ranks[0].weights.count()), routed + shared + rest,
+              1.0);
+  EXPECT_GT(rest, 15e9);
+  EXPECT_LT(rest, 25e9);
+  for (const Alternative& other : result->instead) {
+    for (const Candidate& told : result->candidates) {
+      EXPECT_NE(other.kind, KindOf(told.deployment)) << ToString(other.kind);
+    }
+    EXPECT_EQ(other.candidate.has_value(), other.miss.empty());
+  }
+}
+
+TEST(LayoutSearch, Kinds) {
+  Deployment d;
+  const auto with = [&](ParallelSizes sizes) {
+    d.sizes = sizes;
+    return KindOf(d);
+  };
+  EXPECT_EQ(with({}), LayoutKind::kTensor);
+  EXPECT_EQ(with({.tp = 8, .expert_parallel = true}), LayoutKind::kTensor);
+  EXPECT_EQ(with({.tp = 8, .pp = 2}), LayoutKind::kStages);
+  EXPECT_EQ(with({.tp = 8, .dp = 2, .expert_parallel = true}), LayoutKind::kExperts);
+  EXPECT_EQ(with({.tp = 8, .pp = 2, .dp = 2, .expert_parallel = true}),
+            LayoutKind::kStagesOfExperts);
+  EXPECT_EQ(with({.tp = 8, .dp = 2}), LayoutKind::kReplicas);
+  d.engine = "sglang";
+  d.sglang.enable_dp_attention = true;
+  EXPECT_EQ(with({.tp = 8, .dp = 8}), LayoutKind::kTensor);
+  d.sglang.ep_size = 8;
+  EXPECT_EQ(with({.tp = 8, .dp = 8}), LayoutKind::kExperts);
+  EXPECT_EQ(ToString(LayoutKind::kStages), "pipeline stages");
+}
+
+// Of a node whose last cards are smaller, layouts of the first ones have the larger card.
+TEST(LayoutSearch, CardsWithoutRanksDecideNothing) {
+  NodeKind mixed = testing_support::Server("h200-141", 8);
+  for (size_t i = 4; i < 8; ++i) mixed.cards[i].gpu = "h100-80-sxm";
+  SearchRequest request = Asking("", 1);
+  request.limit = 100;
+  request.variants[0].base.cluster = testing_support::Cluster({mixed});
+  request.variants[0].base.settings.max_model_len = 8192;
+  const SearchResult result = Search("dense-70b", request);
+  ASSERT_FALSE(result.candidates.empty());
+  for (const Candidate& c : result.candidates) {
+    EXPECT_EQ(c.plan.gpu, c.score.gpus > 4 ? "h100-80-sxm" : "h200-141");
+  }
+}
+
+TEST(LayoutSearch, WhatRunsTodayIsTold) {
+  SearchRequest request = Asking("h100-80-sxm", 1);
+  request.variants[0].base.settings.max_model_len = 8192;
+  EXPECT_FALSE(Search("dense-70b", request).today);
+  request.today = request.variants[0].base;
+  request.today->sizes.tp = 8;
+  const SearchResult result = Search("dense-70b", request);
+  ASSERT_TRUE(result.today);
+  EXPECT_EQ(result.today->plan.sizes.tp, 8);
+  EXPECT_EQ(result.today->score.gpus, 8);
+  // A command that no engine takes is no reason to find nothing.
+  request.today->output_tokens = 1'000'000;
+  EXPECT_FALSE(Search("dense-70b", request).today);
 }
 
 TEST(LayoutSearch, Scores) {

@@ -88,6 +88,81 @@ TEST(LayoutTrial, EconomiesBeforeOffload) {
   EXPECT_GT(kept.score->offload, trial.score->offload);
 }
 
+Trial TryDense(const SearchVariant& variant, bool may_narrow) {
+  const Model& model = ExampleFromConfig("dense-70b");
+  FigureEvaluator evaluator(model, Cards(), Store());
+  return TryLayout(evaluator, model.arch, variant, variant.base, may_narrow);
+}
+
+// FP8 after everything that keeps the results, and before weights leave the card.
+TEST(LayoutTrial, AnFp8CacheComesAfterWhatChangesNothing) {
+  SearchVariant variant;
+  variant.base.gpu = "h100-80-sxm";
+  variant.base.sizes.tp = 2;
+  variant.base.settings.max_model_len = 32'768;
+  // A window for which BF16 leaves no room whatever else is saved: the first that is tried.
+  while (TryDense(variant, false).deployment.settings.cpu_offload_gb == 0) {
+    variant.base.settings.max_model_len = *variant.base.settings.max_model_len + 4096;
+    ASSERT_LT(*variant.base.settings.max_model_len, 131'072);
+  }
+  const Trial wide = TryDense(variant, false);
+  EXPECT_FALSE(wide.narrowed);
+  EXPECT_FALSE(wide.deployment.settings.kv_cache_dtype);
+  const Trial narrow = TryDense(variant, true);
+  ASSERT_TRUE(narrow.score);
+  EXPECT_TRUE(narrow.narrowed);
+  EXPECT_EQ(narrow.deployment.settings.kv_cache_dtype, "fp8");
+  EXPECT_EQ(narrow.deployment.settings.cpu_offload_gb, 0);
+  EXPECT_EQ(narrow.chosen.back(), OptionValue("kv-cache-dtype", "fp8"));
+  variant.given.cache_dtype = true;
+  EXPECT_FALSE(TryDense(variant, true).narrowed);
+  // What fits keeps its precision.
+  variant.given.cache_dtype = false;
+  variant.base.settings.max_model_len = 4096;
+  EXPECT_FALSE(TryDense(variant, true).narrowed);
+}
+
+// vLLM does not run it there, says the known issue: the search says nothing of it.
+TEST(LayoutTrial, NoFp8CacheForKimiK3OnHopper) {
+  SearchVariant variant = Published();
+  variant.base.settings.cpu_offload_gb = 0;
+  variant.base.settings.cpu_offload_params.clear();
+  variant.given.offload = false;
+  const Model& model = ExampleFromConfig("kimi-k3");
+  FigureEvaluator evaluator(model, Cards(), Store());
+  const Trial trial = TryLayout(evaluator, model.arch, variant, variant.base, true);
+  ASSERT_TRUE(trial.score);
+  EXPECT_FALSE(trial.narrowed);
+  EXPECT_FALSE(trial.deployment.settings.kv_cache_dtype);
+}
+
+// Experts over four engines of a node each: shared experts whole on every rank take 21 GiB more
+// than they have to.
+TEST(LayoutTrial, SlicesSharedExpertsBeforeItOffloads) {
+  SearchVariant variant;
+  variant.base.gpu = "h20-141";
+  variant.base.nodes = 4;
+  variant.base.sizes = {.tp = 8, .dp = 4, .expert_parallel = true};
+  variant.base.settings.max_model_len = 262'144;
+  variant.base.settings.language_model_only = true;
+  variant.base.settings.gpu_memory_utilization = 0.75;
+  const OptionValue sliced("env", "VLLM_KIMI_K3_SHARD_SP_SHARED_EXPERT=1");
+  const Trial trial = Try(variant);
+  ASSERT_TRUE(trial.score) << trial.example;
+  EXPECT_EQ(trial.score->offload, Bytes());
+  ASSERT_FALSE(trial.chosen.empty());
+  EXPECT_EQ(trial.chosen[0], sliced);
+  // A version without the variable has nothing to slice.
+  variant.base.engine_version = "0.27.1";
+  const Trial older = Try(variant);
+  EXPECT_TRUE(older.chosen.empty() || older.chosen[0] != sliced);
+  // Given, it is not chosen.
+  variant.base.engine_version.clear();
+  variant.base.settings.env = {{"VLLM_KIMI_K3_SHARD_SP_SHARED_EXPERT", "0"}};
+  const Trial given = Try(variant);
+  EXPECT_TRUE(given.chosen.empty() || given.chosen[0] != sliced);
+}
+
 // SGLang's defaults turn K3's experts into BF16 on Hopper and leave a fraction that does not fit.
 TEST(LayoutTrial, SglangKeepsExpertsPackedAndMovesItsFraction) {
   SearchVariant variant;

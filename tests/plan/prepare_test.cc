@@ -154,12 +154,23 @@ TEST_F(PrepareTest, RefusesOtherBackends) {
   Deployment d = Layout(8, 1);
   d.settings.offload_backend = "prefetch";
   EXPECT_EQ(Try(d),
-            "--offload-group-size: offload_num_in_group (1) must be <= offload_group_size (0)");
+            "--offload-backend prefetch: expected --offload-group-size of 1 or more, found none; "
+            "vLLM would say: offload_num_in_group (1) must be <= offload_group_size (0); "
+            "--offload-group-size 8 keeps 1 of every 8 layers in host memory; --offload-backend "
+            "uva with --cpu-offload-gb takes a size instead");
+  d.settings.offload_group_size = 2;
+  d.settings.offload_num_in_group = 3;
+  EXPECT_EQ(Try(d),
+            "--offload-num-in-group 3: expected at most --offload-group-size 2; vLLM would say: "
+            "offload_num_in_group (3) must be <= offload_group_size (2); of every so many layers "
+            "as the group has, no more can move");
+  d.settings.offload_num_in_group = 1;
   d.settings.offload_group_size = 4;
   d.settings.offload_prefetch_step = 0;
   EXPECT_EQ(Try(d),
-            "--offload-group-size: offload_prefetch_step (0) must be >= 1 when prefetch offloading "
-            "is enabled (offload_group_size > 0)");
+            "--offload-prefetch-step 0: expected 1 or more; vLLM would say: offload_prefetch_step "
+            "(0) must be >= 1 when prefetch offloading is enabled (offload_group_size > 0); 1 is "
+            "the default: the group that is needed next is copied ahead");
   d.settings.offload_num_in_group = 0;
   EXPECT_EQ(Try(d), "--offload-num-in-group 0: expected at least 1 layer");
   d.settings.offload_group_size = -1;

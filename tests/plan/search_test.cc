@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "shardplan/base/units.h"
+
 namespace shardplan {
 namespace {
 
@@ -34,6 +38,52 @@ TEST(Search, CardsHoldWhereOnlyTheHostIsShort) {
   plan.limiting.reset();
   plan.verdict = Verdict::kIllegal;
   EXPECT_FALSE(CardsHold(plan));
+}
+
+// Each way out is whole: nobody has to guess whether "a with b; or c" is a with c.
+TEST(Search, FixesStandForThemselves) {
+  EXPECT_EQ(JoinFixes({}), "");
+  EXPECT_EQ(JoinFixes({"--a 1 (why)"}), "--a 1 (why)");
+  EXPECT_EQ(JoinFixes({"--a 1 (why)", "no --b"}), "--a 1 (why); or no --b");
+  EXPECT_EQ(JoinFixes({"--a 1 (why)", "no --b", "--c"}, "--z 9"),
+            "--z 9 --a 1 (why); or --z 9 and no --b; or --z 9 --c");
+}
+
+TEST(Search, SmallestOffloadByTryingAll) {
+  Plan now;
+  now.ranks.emplace_back();
+  now.ranks.emplace_back();
+  now.ranks[1].detail.parameters = Bytes(20 * kGiB);
+  for (int64_t needed = 1; needed <= 25; ++needed) {
+    const Evaluator evaluate = [&](const Deployment& d) -> std::optional<Plan> {
+      Plan plan;
+      plan.verdict = d.settings.cpu_offload_gb >= static_cast<double>(needed)
+                         ? Verdict::kFits
+                         : Verdict::kDoesNotFit;
+      return plan;
+    };
+    const auto fits = [](const std::optional<Plan>& plan) {
+      return plan && plan->verdict == Verdict::kFits;
+    };
+    for (const int64_t already : {0, 7}) {
+      Deployment d;
+      d.settings.cpu_offload_gb = static_cast<double>(already);
+      const auto found = SmallestOffloadBy(evaluate, d, now, {"w13_weight"}, fits);
+      ASSERT_TRUE(found) << needed;
+      EXPECT_EQ(found->holds, needed <= 21) << needed;
+      ASSERT_TRUE(found->plan);
+      EXPECT_EQ(fits(found->plan), found->holds);
+      EXPECT_EQ(found->deployment.settings.cpu_offload_params,
+                std::vector<std::string>{"w13_weight"});
+      EXPECT_EQ(found->deployment.settings.offload_backend, "uva");
+      const int64_t least = needed > 21 ? 21 : std::max(needed, already + 1);
+      EXPECT_EQ(found->deployment.settings.cpu_offload_gb, static_cast<double>(least)) << needed;
+    }
+  }
+  Deployment all;
+  all.settings.cpu_offload_gb = 21;
+  EXPECT_FALSE(SmallestOffloadBy({}, all, now, {}, {}));
+  EXPECT_FALSE(SmallestOffloadBy({}, Deployment(), Plan(), {}, {}));
 }
 
 TEST(Search, LargestWindowByTryingAll) {

@@ -34,6 +34,21 @@ TEST(FindingsSectionTest, SeverityMessageFix) {
   EXPECT_EQ(FindingsSection(plan, 100), "");
 }
 
+// Every way out on a line of its own.
+TEST(FindingsSectionTest, WaysOutAreLines) {
+  EXPECT_EQ(FixLines("", 100, 100), "");
+  EXPECT_EQ(FixLines("--a 1 (why)", 100, 100), "    fix: --a 1 (why)\n");
+  EXPECT_EQ(FixLines("--a 1 --b 2 (why); or no --c; or d", 100, 100),
+            "    fix: --a 1 --b 2 (why)\n"
+            "    or:  no --c\n"
+            "    or:  d\n");
+  EXPECT_EQ(FixLines("aaaa bbbb; or c\nd", 100, 14),
+            "    fix: aaaa\n"
+            "         bbbb\n"
+            "    or:  c\\x0\n"
+            "         ad\n");
+}
+
 TEST(FindingsSectionTest, HostileTextStaysOnItsLine) {
   Plan plan = ExamplePlan();
   plan.findings = {{"x", Severity::kNote, "a\nfits: yes", "b\x1b[2J", "c\rd"}};

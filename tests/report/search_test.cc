@@ -89,6 +89,58 @@ TEST(SearchReport, TableAndDocument) {
   }
 }
 
+TEST(SearchReport, OtherKindsAndWhatRunsToday) {
+  SearchRequest request = Asking();
+  request.limit = 1;
+  request.variants[0].given = {};
+  request.today = request.variants[0].base;
+  request.today->sizes.tp = 8;
+  request.freed = {"--tensor-parallel-size 8", "--pipeline-parallel-size 1"};
+  const SearchResult result = Search(request);
+  const std::string table = RenderSearchTable(result, request);
+  EXPECT_THAT(table, HasSubstr("\ntoday: TP8 on 8 cards; "));
+  EXPECT_THAT(table, HasSubstr("\nfree in this search, although the command gives them: "
+                               "--tensor-parallel-size 8,\n  --pipeline-parallel-size 1; the "
+                               "rest of it stays. Give one beside the command to keep it\n"));
+  EXPECT_THAT(table, HasSubstr("\nInstead\n  "));
+  EXPECT_THAT(table, HasSubstr("\n    limited by rank "));
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(DisplayWidth(line), 100u) << line;
+  const Json d = Json::parse(RenderSearchJson(result));
+  EXPECT_EQ(d["today"]["layout"]["tp"], 8);
+  ASSERT_FALSE(d["instead"].empty());
+  for (const Json& other : d["instead"]) {
+    EXPECT_NE(other["candidate"].is_null(), other["miss"].is_null());
+  }
+}
+
+// Whatever is in it, a hundred columns are enough.
+TEST(SearchReport, WideTablesShortenThenWrap) {
+  const SearchRequest request = Asking();
+  SearchResult result = Search(request);
+  ASSERT_EQ(result.candidates.size(), 2u);
+  for (Candidate& c : result.candidates) {
+    c.plan.sizes = {.tp = 16, .pp = 16, .dp = 16, .dcp = 16, .expert_parallel = true};
+    c.score.window = 1'048'576;
+    c.score.concurrency = 12'345.67;
+  }
+  result.candidates[1].plan.engine = "sglang";
+  result.candidates[0].narrowed = true;
+  result.candidates[0].deployment.settings.kv_cache_dtype = "fp8";
+  for (const int width : {100, 84}) {
+    TableOptions options;
+    options.width = width;
+    const std::string table = RenderSearchTable(result, request, options);
+    std::istringstream lines(table);
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with("  shardplan ")) continue;  // one line, to be pasted
+      EXPECT_LE(DisplayWidth(line), static_cast<size_t>(width)) << line;
+    }
+    EXPECT_THAT(table, HasSubstr("EP: whole experts"));
+    EXPECT_THAT(table, HasSubstr("changes precision: its cache holds FP8"));
+  }
+}
+
 TEST(SearchReport, NothingFits) {
   SearchRequest request = Asking();
   request.variants[0].base.gpu = "l4-24";

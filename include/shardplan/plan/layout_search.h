@@ -46,6 +46,7 @@ struct GivenSizes {
   bool graphs = false;     // anything about CUDA graphs
   bool fraction = false;   // SGLang's
   bool moe_backend = false;
+  bool cache_dtype = false;
 };
 
 // What the layouts are tried with.
@@ -58,7 +59,9 @@ struct SearchVariant {
 
 struct SearchRequest {
   std::vector<SearchVariant> variants;  // one at least
+  std::optional<Deployment> today;      // what runs now, to be told beside what is found
   int64_t nodes = 1;                    // at most
+  std::vector<std::string> freed;       // flags of a given command that the search leaves open
   std::vector<Objective> objectives;    // the first decides, the next where it is equal, …
   size_t limit = 3;                     // candidates that are told
   int threads = 1;                      // the result is the same with any number
@@ -86,8 +89,9 @@ struct Candidate {
   Deployment deployment;
   Plan plan;  // the whole one: what `plan` says of the deployment
   Score score;
-  bool pareto = false;  // nothing that fits dominates it
-  int64_t alike = 0;    // other candidates of the same engine, TP, PP and DP, which rank below
+  bool pareto = false;    // nothing that fits dominates it
+  bool narrowed = false;  // the cache holds a lower precision that nobody asked for
+  int64_t alike = 0;      // other candidates of the same engine, TP, PP and DP, which rank below
 };
 
 // Layouts that were rejected for one reason.
@@ -97,6 +101,25 @@ struct Rejection {
   std::string example;  // the nearest miss, else the first
 };
 
+// How a layout uses several cards: what one would weigh against another.
+enum class LayoutKind {
+  kTensor,           // TP alone, or one card
+  kStages,           // pipeline stages
+  kExperts,          // whole experts over data-parallel engines (SGLang: over the ranks of TP)
+  kStagesOfExperts,  // both
+  kReplicas,         // engines that share nothing
+};
+
+std::string_view ToString(LayoutKind kind);  // "pipeline stages"
+LayoutKind KindOf(const Deployment& deployment);
+
+// The best layout of a kind that no candidate has.
+struct Alternative {
+  LayoutKind kind = LayoutKind::kTensor;
+  std::optional<Candidate> candidate;  // nothing where none fits:
+  std::string miss;                    // then the one that is short by the least, and by what
+};
+
 struct SearchResult {
   std::string gpu_name;
   int64_t cards_per_node = 0;
@@ -104,7 +127,9 @@ struct SearchResult {
   int64_t evaluated = 0;              // plans made for it: partitions and offload are searched, too
   int64_t feasible = 0;               // layouts that fit
   std::vector<Candidate> candidates;  // best first, at most `limit`, one for each TP, PP and DP
+  std::vector<Alternative> instead;   // in the order of the kinds
   std::vector<Rejection> rejected;    // most layouts first
+  std::optional<Candidate> today;     // of the request, whatever its verdict
   // Where nothing fits: what `plan` says of the layout that is short by the least.
   std::vector<Finding> nearest;
 };

@@ -73,6 +73,20 @@ bool SplitsSequences(std::string_view backend) {
   return !backend.starts_with("flashinfer") && backend != "pplx" && backend != "deepep_v2";
 }
 
+bool CanSliceShared(const Context& c) {
+  const int64_t tp = c.sizes.tp;
+  return IsKimiClass(*c.arch) && c.profile->can_slice_shared && c.gpu->vendor != "amd" &&
+         c.arch->hidden % tp == 0 && c.arch->moe.shared_intermediate % tp == 0 &&
+         c.arch->dense_intermediate % tp == 0;
+}
+
+bool SlicesShared(const Context& c) {
+  return CanSliceShared(c) &&
+         std::any_of(c.settings.env.begin(), c.settings.env.end(), [](const OptionValue& variable) {
+           return variable.first == kSliceSharedVariable && variable.second != "0";
+         });
+}
+
 int64_t RoundedWidth(std::string_view backend, const ParallelSizes& sizes, int64_t width) {
   if (!UsesAll2All(sizes)) return width;
   if (backend == "deepep_high_throughput" || backend == "deepep_v2") return RoundUp(width, 256);

@@ -31,6 +31,14 @@ bool TakesBatches(std::string_view backend, const ParallelSizes& sizes);
 // with it. Source: vllm/config/parallel.py:use_sequence_parallel_moe (d29f7f5c).
 bool SplitsSequences(std::string_view backend);
 
+// Slices Kimi's shared experts and dense MLP all the same: they then gather the TP group's tokens.
+// Source: vllm/models/kimi_k3/nvidia/model.py:shard_sequence_parallel_mlp (ed51064c).
+constexpr const char* kSliceSharedVariable = "VLLM_KIMI_K3_SHARD_SP_SHARED_EXPERT";
+
+// Whether the variable has that effect where sequences are split, and whether it is set.
+bool CanSliceShared(const Context& context);
+bool SlicesShared(const Context& context);
+
 // Tokens of a rank's batch that such kernels take at once.
 int64_t BatchedTokens(const Context& context);
 

@@ -46,8 +46,9 @@ struct Resolved {
   bool v2_runner = true;
   bool vision_on_device = false;
   bool vision_sharded = false;
-  bool replicate_shared = false;  // sequence-parallel MoE
-  bool compiled = false;          // torch.compile; breakable-graph models run eager Python
+  bool sequence_parallel = false;  // tokens of mixtures are split over the TP ranks,
+  bool replicate_shared = false;   // and shared experts are whole on each of them
+  bool compiled = false;           // torch.compile; breakable-graph models run eager Python
   GraphMode graph_mode = GraphMode::kNone;  // what the attention backend leaves of the mode
   std::vector<int64_t> capture_sizes;       // empty with --enforce-eager
   GraphCounts graphs;                       // that are captured

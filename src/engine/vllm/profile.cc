@@ -85,6 +85,7 @@ void ReadRules(FieldReader& r, Profile* p) {
                         {{"tp", PaddingOver::kTp}, {"dp_tp", PaddingOver::kDpTp}},
                         &p->expert_padding_over);
   r.Rule("expert_padding_min", &p->expert_padding_min);
+  r.Rule("can_slice_shared", &p->can_slice_shared);
   r.Choice<V2Runner>("v2_runner",
                      {{"none", V2Runner::kNone},
                       {"qwen3_dense", V2Runner::kQwen3Dense},

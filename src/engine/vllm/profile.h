@@ -56,6 +56,7 @@ struct Profile {
   bool compressed_cache_is_fp8 = false;  // DeepSeek-V4's, where no dtype is given; else refused
   PaddingOver expert_padding_over = PaddingOver::kDpTp;
   int64_t expert_padding_min = 0;
+  bool can_slice_shared = false;  // VLLM_KIMI_K3_SHARD_SP_SHARED_EXPERT without MegaMoE
   V2Runner v2_runner = V2Runner::kAll;
   SamplerPath sampler = SamplerPath::kTriton;
   int64_t moe_chunk_tokens = 0;     // the MoE forward's chunk; 0: the whole batch

@@ -182,11 +182,14 @@ Result<Resolved> ResolveSettings(const Context& c, std::vector<OptionValue>* def
   }
   r.vision_sharded = r.vision_on_device && encoder == "weights" && c.sizes.tp > 1 &&
                      c.arch->vision.heads % c.sizes.tp == 0;
-  // Sequence-parallel MoE keeps shared experts whole on every rank; Kimi's class only without PP.
-  // Source: vllm/config/parallel.py:use_sequence_parallel_moe (d29f7f5c).
-  r.replicate_shared = UsesAll2All(c.sizes) && c.sizes.tp > 1 &&
-                       SplitsSequences(r.all2all_backend) &&
-                       (!IsKimiClass(*c.arch) || c.sizes.pp == 1);
+  // Sequence-parallel MoE keeps shared experts whole on every rank. Kimi's class decides by itself,
+  // whatever the backend, and only without PP. Sources: vllm/config/parallel.py:
+  // use_sequence_parallel_moe (d29f7f5c), vllm/models/kimi_k3/nvidia/model.py:KimiDecoderLayer
+  // (ed51064c).
+  r.sequence_parallel =
+      UsesAll2All(c.sizes) && c.sizes.tp > 1 &&
+      (IsKimiClass(*c.arch) ? c.sizes.pp == 1 : SplitsSequences(r.all2all_backend));
+  r.replicate_shared = r.sequence_parallel && !SlicesShared(c);
   SHARDPLAN_RETURN_IF_ERROR(ResolveGraphs(c, &r, findings));
   return r;
 }

@@ -120,9 +120,9 @@ std::string SglangPlanner::DescribeFix(const Deployment& deployment, const Plan&
                                        environment_.model->arch.layers())) {
     fixes.push_back(DescribeCards("--tp-size", "--pp-size", base, *cards));
   }
-  std::string joined = fmt::format("{}", fmt::join(fixes, "; or "));
-  if (fixes.empty()) joined = "nothing nearby fits: fewer tokens, more or larger cards";
-  return first.empty() ? joined : first + (fixes.empty() ? ", but " : " with ") + joined;
+  if (!fixes.empty()) return JoinFixes(fixes, first);
+  const std::string nothing = "nothing nearby fits: fewer tokens, more or larger cards";
+  return first.empty() ? nothing : first + " is not enough, and " + nothing;
 }
 
 Result<std::vector<WeightItem>> SglangPlanner::ExplainWeights(const Deployment& deployment,

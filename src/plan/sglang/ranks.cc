@@ -7,35 +7,15 @@
 
 #include "engine/sglang/parallel.h"
 #include "plan/cluster_use.h"
+#include "plan/node_count.h"
 #include "plan/request.h"
 #include "shardplan/base/units.h"
 
 namespace shardplan {
-namespace {
-
-// Whether SGLang's rank ranges cover every rank of so many nodes once.
-// Source: entrypoints/engine.py _calculate_rank_ranges (0bda0b168).
-bool Divides(const ParallelSizes& sizes, int64_t nodes) {
-  if (sizes.world() % nodes != 0) return false;
-  if (sizes.pp % nodes == 0) return true;
-  return nodes % sizes.pp == 0 && sizes.tp % (nodes / sizes.pp) == 0;
-}
-
-int64_t ChooseNodes(const ParallelSizes& sizes, int64_t per_node, std::optional<int64_t> given) {
-  const int64_t least = CeilDiv(sizes.world(), per_node);
-  const int64_t limit = std::min(given.value_or(2 * least), sizes.world());
-  for (int64_t nodes = least; nodes <= limit; ++nodes) {
-    if (Divides(sizes, nodes)) return nodes;
-  }
-  return 0;
-}
-
-}  // namespace
-
 void PlaceSglang(const GpuSpec& gpu, const Catalog& catalog, const Deployment& d,
                  const ParallelSizes& sizes, NodePlacement* place, std::vector<Finding>* findings) {
   place->gpus_per_node = CardsPerNode(gpu, d);
-  place->nodes = ChooseNodes(sizes, place->gpus_per_node, d.nodes);
+  place->nodes = SglangNodes(sizes, place->gpus_per_node, d.nodes);
   const auto add = [&](const char* id, Severity severity, std::string message, std::string fix) {
     findings->push_back({id, severity,
                          fmt::format("TP {} × PP {} × DP {}", sizes.tp, sizes.pp, sizes.dp),

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
+#include "engine/vllm/weights.h"
 #include "shardplan/base/units.h"
 #include "support/vllm_context.h"
 
@@ -50,6 +53,40 @@ TEST(All2All, WidthsAreWhatTheKernelsTake) {
   EXPECT_EQ(vllm::RoundedWidth("deepep_low_latency", sizes, 2880), 3072);
   EXPECT_EQ(vllm::RoundedWidth("deepep_low_latency", sizes, 3584), 4096);
   EXPECT_EQ(vllm::RoundedWidth("deepep_low_latency", sizes, 9216), 9216);
+}
+
+// Kimi's class splits sequences whatever the backend, but not with stages; its variable slices
+// shared experts from 0.28.0 on.
+TEST(All2All, KimiSlicesSharedExpertsWhereItIsAsked) {
+  const auto resolved = [](const char* version, int64_t pp, const char* backend,
+                           const char* value) -> std::pair<bool, bool> {
+    VllmContext c("kimi-k3", version);
+    c.context.sizes = {.tp = 8, .pp = pp, .dp = 4, .expert_parallel = true};
+    if (*backend != '\0') c.context.settings.all2all_backend = backend;
+    if (*value != '\0') c.context.settings.env = {{vllm::kSliceSharedVariable, value}};
+    c.Resolve();
+    EXPECT_EQ(vllm::RulesFor(c.context, 0).replicate_shared, c.context.resolved.replicate_shared);
+    return {c.context.resolved.sequence_parallel, c.context.resolved.replicate_shared};
+  };
+  using Both = std::pair<bool, bool>;
+  EXPECT_EQ(resolved("", 1, "", ""), Both(true, true));
+  EXPECT_EQ(resolved("", 1, "deepep_v2", ""), Both(true, true));
+  EXPECT_EQ(resolved("", 2, "", ""), Both(false, false));
+  EXPECT_EQ(resolved("", 1, "", "1"), Both(true, false));
+  EXPECT_EQ(resolved("", 1, "", "0"), Both(true, true));
+  EXPECT_EQ(resolved("0.28.0", 1, "", "1"), Both(true, false));
+  EXPECT_EQ(resolved("0.27.1", 1, "", "1"), Both(true, true));
+}
+
+TEST(All2All, TheVariableIsKimis) {
+  VllmContext c("deepseek-v3");
+  c.context.sizes = {.tp = 8, .dp = 2, .expert_parallel = true};
+  c.context.settings.env = {{vllm::kSliceSharedVariable, "1"}};
+  c.Resolve();
+  EXPECT_TRUE(c.context.resolved.replicate_shared);
+  c.context.settings.all2all_backend = "deepep_v2";
+  c.Resolve();
+  EXPECT_FALSE(c.context.resolved.sequence_parallel);
 }
 
 class All2AllBuffersTest : public ::testing::Test {
