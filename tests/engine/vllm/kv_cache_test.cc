@@ -97,13 +97,12 @@ std::optional<vllm::Draft> Speculate(const nlohmann::json& row, VllmContext* c) 
   s.speculation = *vllm::ParseSpeculation(json.dump());
   const ModelSpec& spec = c->spec();
   const Result<std::optional<vllm::Draft>> draft =
-      vllm::MakeDraft(*s.speculation, {&spec.arch, &spec.table, false, false, false},
+      vllm::MakeDraft(*s.speculation, {&spec.arch, &spec.arch, &spec.table, false, false, false},
                       c->context.sizes, &c->findings);
   return draft ? *draft : std::nullopt;
 }
 
-// Of models without a table, and MiMo's, whose draft is not modelled: a layer such as the model's
-// own (MiMo's has a window, a hybrid's attends).
+// Of models without a table: a layer such as the model's own (a hybrid's attends).
 void AddDraftLayer(const nlohmann::json& row, VllmContext* c) {
   if (!row.contains("draft") || row["draft"][0] != "mtp" || c->context.draft) return;
   const Architecture& a = c->spec().arch;
