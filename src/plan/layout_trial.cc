@@ -175,8 +175,9 @@ class Trier {
   // The cache in FP8, which changes results a little: after everything that changes none, and only
   // where card, model and engine take it.
   bool MayNarrowCache(const Plan& plan) const {
-    // Weights that do not fit leave no room for a cache of any precision.
-    const bool weights = plan.limiting && plan.limiting->account == Account::kWeights;
+    // Weights that do not fit leave no room for a cache of any precision; SGLang's fraction may.
+    const bool weights = out_.deployment.engine == "vllm" && plan.limiting &&
+                         plan.limiting->account == Account::kWeights;
     return may_narrow_ && !weights && !variant_.given.cache_dtype && !arch_.fp8_cache &&
            arch_.compress_ratio.empty() && arch_.indexer.heads == 0;
   }

@@ -97,7 +97,7 @@ std::string FixLines(const std::string& fix, size_t limit, size_t width) {
   for (size_t begin = 0; begin < fix.size();) {
     const size_t end = std::min(fix.find(kOr, begin), fix.size());
     const std::string way = Printable(fix.substr(begin, end - begin), limit);
-    out += Wrap((out.empty() ? "fix: " : "or:  ") + way, width, 4, 9);
+    out += out.empty() ? Wrap("fix: " + way, width, 4, 9) : Wrap("or: " + way, width, 4, 8);
     begin = end + kOr.size();
   }
   return out;

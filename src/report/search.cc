@@ -153,7 +153,7 @@ std::string Limits(const Candidate& c, size_t width, size_t indent = 2) {
   }
   if (c.narrowed) {
     out += Wrap(fmt::format("changes precision: its cache holds FP8 (--kv-cache-dtype {}), which "
-                            "nobody asked for; nothing that keeps the results was enough",
+                            "nobody asked for; nothing milder was enough",
                             c.deployment.engine == "sglang"
                                 ? c.deployment.sglang.kv_cache_dtype
                                 : c.deployment.settings.kv_cache_dtype.value_or("auto")),

@@ -8,6 +8,7 @@
 
 #include "cli/run_program.h"
 #include "report/text.h"
+#include "shardplan/launch/shell.h"
 
 namespace shardplan::cli {
 namespace {
@@ -32,7 +33,7 @@ void ExpectPlansAgree(const std::string& arguments) {
     const auto argv = candidate["argv"].get<std::vector<std::string>>();
     ASSERT_EQ(argv[0], "shardplan");
     std::string line;
-    for (size_t i = 1; i < argv.size(); ++i) line += argv[i] + " ";
+    for (size_t i = 1; i < argv.size(); ++i) line += ShellQuote(argv[i]) + " ";
     const Outcome plan = RunProgram(line + "--format json");
     ASSERT_EQ(plan.code, 0) << line << plan.err;
     const Json p = Json::parse(plan.out);
@@ -151,8 +152,9 @@ TEST(SearchCommandTest, FromACommand) {
                  "--from-command 'vllm serve x -tp 4 -pp 2 --max-model-len 4096 --max-num-seqs 8'");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("\ntoday: TP4 × PP2"));
-  EXPECT_THAT(outcome.out, HasSubstr("\nfree in this search, although the command gives them: "
-                                     "--tensor-parallel-size 4, --pipeline-parallel-size 2; the "));
+  EXPECT_THAT(outcome.out,
+              HasSubstr("\nfree in this search, although the command gives them: "
+                        "--tensor-parallel-size 4,\n  --pipeline-parallel-size 2; the "));
   const Json d = Json::parse(
       RunProgram("search " + what +
                  "--format json --tp 2 --from-command 'vllm serve x -tp 4 --max-num-seqs 8'")
@@ -171,7 +173,8 @@ TEST(SearchCommandTest, FitsAHundredColumns) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   std::istringstream lines(outcome.out);
   for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("  shardplan ")) continue;  // a command is one line, to be pasted
+    if (line.find("  shardplan ") != std::string::npos)
+      continue;  // a command is one line, to be pasted
     EXPECT_LE(DisplayWidth(line), 100u) << line;
   }
 }

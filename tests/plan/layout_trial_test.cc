@@ -122,6 +122,28 @@ TEST(LayoutTrial, AnFp8CacheComesAfterWhatChangesNothing) {
   EXPECT_FALSE(TryDense(variant, true).narrowed);
 }
 
+TEST(LayoutTrial, SglangsCacheMayGetFp8) {
+  SearchVariant variant;
+  variant.base.engine = "sglang";
+  variant.base.gpu = "h100-80-sxm";
+  variant.base.sizes.tp = 2;
+  const auto ask = [&](int64_t tokens) {
+    variant.base.settings.max_model_len = variant.base.sglang.context_length = tokens;
+    return TryDense(variant, false).score.has_value();
+  };
+  int64_t tokens = 4096;
+  while (ask(tokens)) {
+    tokens += 4096;
+    ASSERT_LT(tokens, 131'072);
+  }
+  const Trial narrow = TryDense(variant, true);
+  ASSERT_TRUE(narrow.score) << tokens << " " << narrow.example;
+  EXPECT_TRUE(narrow.narrowed);
+  EXPECT_EQ(narrow.deployment.sglang.kv_cache_dtype, "fp8_e4m3");
+  variant.given.cache_dtype = true;
+  EXPECT_FALSE(TryDense(variant, true).score);
+}
+
 // vLLM does not run it there, says the known issue: the search says nothing of it.
 TEST(LayoutTrial, NoFp8CacheForKimiK3OnHopper) {
   SearchVariant variant = Published();

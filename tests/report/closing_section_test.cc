@@ -40,13 +40,12 @@ TEST(FindingsSectionTest, WaysOutAreLines) {
   EXPECT_EQ(FixLines("--a 1 (why)", 100, 100), "    fix: --a 1 (why)\n");
   EXPECT_EQ(FixLines("--a 1 --b 2 (why); or no --c; or d", 100, 100),
             "    fix: --a 1 --b 2 (why)\n"
-            "    or:  no --c\n"
-            "    or:  d\n");
+            "    or: no --c\n"
+            "    or: d\n");
   EXPECT_EQ(FixLines("aaaa bbbb; or c\nd", 100, 14),
             "    fix: aaaa\n"
             "         bbbb\n"
-            "    or:  c\\x0\n"
-            "         ad\n");
+            "    or: c\\x0ad\n");
 }
 
 TEST(FindingsSectionTest, HostileTextStaysOnItsLine) {

@@ -72,7 +72,7 @@ TEST(VllmProfile, EveryRuleHasASource) {
   for (const std::string& version : versions) {
     const auto profile = vllm::LoadProfile(ConfigStore::BuiltIn(), version, &findings);
     ASSERT_TRUE(profile.has_value()) << profile.error().ToString();
-    EXPECT_EQ(profile->sources.size(), 31u);
+    EXPECT_EQ(profile->sources.size(), 32u);
     for (const auto& [rule, source] : profile->sources) {
       EXPECT_FALSE(source.text.empty()) << rule;
       EXPECT_FALSE(source.since.empty()) << rule;
