@@ -16,8 +16,8 @@ bool IsAddress(const std::string& host);
 bool IsIpv6(const std::string& host);
 
 // The host of an option's value, which lands in URLs, scheduler lines and engine arguments; an IPv6
-// address in its shortest form, without the brackets that it may stand in. Fails with kUsage for what is neither a name
-// nor an address.
+// address in its shortest form, without the brackets that it may stand in. Fails with kUsage for
+// what is neither a name nor an address.
 Result<std::string> ReadHost(std::string_view option, const std::string& text);
 
 // As it stands in front of a port: "[fd00::1]", "10.0.0.1".

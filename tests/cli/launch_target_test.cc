@@ -180,7 +180,8 @@ TEST(LaunchTargetTest, ThePastedCommandSaysWhereProcessesMeet) {
 TEST(LaunchTargetTest, APastedIpv6AddressIsTakenOver) {
   const Outcome outcome = RunProgram(
       "launch commands tiny-dense/config.json --gpu h20-96 --gpus-per-node 1 --fabric socket "
-      "--socket-ifname lo --from-command 'python3 -m sglang.launch_server --model-path /m --pp-size "
+      "--socket-ifname lo --from-command 'python3 -m sglang.launch_server --model-path /m "
+      "--pp-size "
       "2 --nnodes 2 --node-rank 0 --dist-init-addr [fd00::1]:1234'");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("MASTER_ADDR=fd00::1\n"), std::string::npos) << outcome.out;

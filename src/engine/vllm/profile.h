@@ -71,8 +71,8 @@ struct Profile {
   int64_t largest_card_gib = 0;      // from where 16,384 tokens are the default; 0: no such card
   int64_t capture_cap_sm10x = 0;
   bool p2p_nccl_connector = true;  // P2pNcclConnector is one of vLLM's own
-  int64_t capture_step = 0;     // between graph sizes of 256 and more
-  bool capture_decodes = true;  // graphs for every number of speculating requests
+  int64_t capture_step = 0;        // between graph sizes of 256 and more
+  bool capture_decodes = true;     // graphs for every number of speculating requests
 
   MemoryConstant library_modules;
   MemoryConstant nccl_growth_hopper;
