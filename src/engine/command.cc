@@ -188,6 +188,14 @@ class Parser {
       if (names.size() > 1) return Ambiguous(name, names);
     }
     problem_ = "command.flag_unknown";
+    // "--tp" of vLLM's "-tp", which has the other engine's spelling.
+    if (name.starts_with("--")) {
+      const FlagRow* const row = table_.Find(name.substr(1));
+      if (row != nullptr && row->exists()) {
+        return Refuse(name, fmt::format("is no flag of {}", engine),
+                      fmt::format("write {} or {}", name.substr(1), row->name));
+      }
+    }
     const std::vector<std::string> close = CloseNames(name, table_.Names());
     return Refuse(name, fmt::format("is no flag of {} known here", engine),
                   close.empty() ? "" : "did you mean " + JoinWithOr(close) + "?");

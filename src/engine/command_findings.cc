@@ -82,12 +82,18 @@ std::vector<Finding> CheckCommand(const FlagTable& table, std::string_view versi
     if (row == nullptr) continue;
     CheckVersion(table.dialect(), *row, flag, version, &findings);
     if (flag.modelled) continue;
-    if (MayChangeMemory(*row, flag, arch, settings)) {
+    if (!MayChangeMemory(*row, flag, arch, settings)) {
+      (row->effect == FlagEffect::kPlace ? replaced : ignored).push_back(Printable(flag.name));
+    } else if (row->name == "--prefill-context-parallel-size") {
+      // The world is TP × PP × PCP (vllm/config/parallel.py, world_size): more than memory changes.
+      findings.push_back({"command.ranks_not_modelled", Severity::kError, Subject(flag),
+                          "multiplies the ranks, and this plan counts TP, PP and DP alone: no part "
+                          "of it holds for this command",
+                          "plan without it"});
+    } else {
       findings.push_back({"command.not_modelled", Severity::kWarning, Subject(flag),
                           "may change memory in a way that this plan does not know",
                           "compare with what a start prints"});
-    } else {
-      (row->effect == FlagEffect::kPlace ? replaced : ignored).push_back(Printable(flag.name));
     }
   }
   NoteIgnored(ignored, replaced, &findings);

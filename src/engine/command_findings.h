@@ -17,6 +17,7 @@ namespace shardplan {
 //
 //   command.flag_too_new      (warning) the version does not have the flag yet
 //   command.flag_removed      (warning) the version does not have the flag any more
+//   command.ranks_not_modelled (error)  changes the number of ranks, which the plan does not count
 //   command.not_modelled      (warning) may change memory in a way that the plan does not know
 //   command.ignored           (note)    all flags that change nothing, and those that the launch
 //                                       commands have on their own

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 
 #include "shardplan/base/file.h"
 
@@ -66,6 +67,23 @@ Result<std::string> ReadHost(std::string_view option, const std::string& text) {
     return host;
   }
   return refuse("expected a host name or an address", "");
+}
+
+Status CheckReachable(std::string_view option, const std::string& host) {
+  bool own = host == "localhost";
+  in_addr v4 = {};
+  in6_addr v6 = {};
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) {
+    const uint32_t address = ntohl(v4.s_addr);
+    const uint32_t first = address >> 24;
+    own = first == 0 || first == 127 || first >= 224;  // this host, loopback, multicast and above
+  } else if (inet_pton(AF_INET6, host.c_str(), &v6) == 1) {
+    own = IN6_IS_ADDR_LOOPBACK(&v6) || IN6_IS_ADDR_UNSPECIFIED(&v6) || IN6_IS_ADDR_MULTICAST(&v6);
+  }
+  if (!own) return {};
+  return Fail(ErrorCode::kUsage, fmt::format("{} {}", option, Printable(host)),
+              "expected an address that all nodes can reach, found one of each node's own",
+              "give the address of a network that the nodes share, such as 10.0.0.1");
 }
 
 std::string BeforePort(const std::string& host) {

@@ -20,6 +20,10 @@ bool IsIpv6(const std::string& host);
 // what is neither a name nor an address.
 Result<std::string> ReadHost(std::string_view option, const std::string& text);
 
+// Fails with kUsage for a host that is each node's own: loopback, the unspecified address, or a
+// group of them. Other nodes cannot reach it.
+Status CheckReachable(std::string_view option, const std::string& host);
+
 // As it stands in front of a port: "[fd00::1]", "10.0.0.1".
 std::string BeforePort(const std::string& host);
 

@@ -48,13 +48,17 @@ Status CheckDevices(std::string_view option, const std::string& text) {
   return Refuse(option, text, "expected names of devices, found other characters");
 }
 
-// Hosts and addresses as they are used: without brackets.
-Status ReadHosts(LaunchSite* site) {
+// Hosts and addresses as they are used: without brackets, and within the reach of other `nodes`.
+Status ReadHosts(size_t nodes, LaunchSite* site) {
   for (std::string& host : site->hosts) {
     SHARDPLAN_ASSIGN_OR_RETURN(host, ReadHost("--host", host));
+    if (nodes > 1) SHARDPLAN_RETURN_IF_ERROR(CheckReachable("--host", host));
   }
   if (!site->master_addr.empty()) {
     SHARDPLAN_ASSIGN_OR_RETURN(site->master_addr, ReadHost("--master-addr", site->master_addr));
+    if (nodes > 1) {
+      SHARDPLAN_RETURN_IF_ERROR(CheckReachable("--master-addr", site->master_addr));
+    }
   }
   SHARDPLAN_ASSIGN_OR_RETURN(site->api_host, ReadHost("--api-host", site->api_host));
   return {};
@@ -311,7 +315,7 @@ Result<PreparedLaunch> PrepareLaunch(const LaunchInput& input) {
                 "see what `shardplan plan` says with the same options");
   }
   LaunchSite site = input.site;
-  SHARDPLAN_RETURN_IF_ERROR(ReadHosts(&site));
+  SHARDPLAN_RETURN_IF_ERROR(ReadHosts(plan.launch.size(), &site));
   SHARDPLAN_RETURN_IF_ERROR(CheckSite(site, plan.launch.size()));
   PreparedLaunch out;
   out.name = site.name.empty() ? DefaultName(plan.source) : site.name;

@@ -1,12 +1,29 @@
 #include "plan/placement.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "shardplan/base/file.h"
 #include "shardplan/base/units.h"
 
 namespace shardplan {
+
+void CheckVisibleCards(const Deployment& deployment, int64_t ranks_per_node,
+                       std::vector<Finding>* findings) {
+  for (const auto& [name, value] : deployment.settings.env) {
+    if (name != "CUDA_VISIBLE_DEVICES" || value.empty()) continue;
+    const int64_t shown = 1 + std::count(value.begin(), value.end(), ',');
+    if (shown >= ranks_per_node) continue;
+    findings->push_back(
+        {"layout.hidden_gpus", Severity::kError, fmt::format("{}={}", name, Printable(value, 40)),
+         fmt::format("shows {} of a node's cards, and the layout has {} ranks on it", shown,
+                     ranks_per_node),
+         fmt::format("leave it out, show {} cards, or take a smaller layout", ranks_per_node)});
+  }
+}
 
 void FillNuma(const Catalog& catalog, const ClusterSpec* cluster, NodePlacement* place) {
   const NodeSpec preset = catalog.NodeFor(static_cast<int>(place->gpus_per_node));

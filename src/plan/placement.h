@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "shardplan/base/finding.h"
 #include "shardplan/hardware/cluster_spec.h"
+#include "shardplan/plan/deployment.h"
 #include "shardplan/plan/plan.h"
 
 namespace shardplan {
@@ -33,6 +35,11 @@ struct NodePlacement {
 // NUMA nodes of the cards of the servers in use: as the cluster tells them (it may be null), else
 // by the number of cards.
 void FillNuma(const Catalog& catalog, const ClusterSpec* cluster, NodePlacement* place);
+
+// layout.hidden_gpus (error): the deployment's CUDA_VISIBLE_DEVICES shows fewer cards than a node
+// has ranks.
+void CheckVisibleCards(const Deployment& deployment, int64_t ranks_per_node,
+                       std::vector<Finding>* findings);
 
 // What a rank of each stage loads.
 struct StageLoads {

@@ -83,6 +83,7 @@ void PlaceOnNodes(const Environment& env, const Deployment& d, Prepared* out) {
             fmt::format("{} of {} GPUs a node are used", place.ranks_per_node, place.gpus_per_node),
             "");
   }
+  CheckVisibleCards(d, place.ranks_per_node, &out->findings);
   FillNuma(*env.catalog, d.cluster.get(), &place);
 }
 

@@ -175,8 +175,11 @@ std::string Details(const Candidate& c, size_t number, size_t width) {
   out += Limits(c, width);
   for (const Finding& finding : c.plan.findings) {
     if (finding.severity != Severity::kWarning) continue;
-    out += Wrap(fmt::format("warning {}: {}", finding.id, Printable(finding.message, 300)), width,
-                2, 4);
+    const std::string subject =
+        finding.subject.empty() ? "" : Printable(finding.subject, 80) + ": ";
+    out +=
+        Wrap(fmt::format("warning {}: {}{}", finding.id, subject, Printable(finding.message, 300)),
+             width, 2, 4);
   }
   if (c.alike > 0) {
     out += Wrap(c.alike == 1

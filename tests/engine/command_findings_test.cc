@@ -54,6 +54,17 @@ TEST(CommandFindingsTest, WhatThePlanDoesNotKnow) {
   EXPECT_THAT(Check({{"--enable-lora", "true", true}}), IsEmpty());
 }
 
+TEST(CommandFindingsTest, RanksThatThePlanDoesNotCount) {
+  EXPECT_THAT(
+      Check({{"--prefill-context-parallel-size", "2"}}),
+      ElementsAre("command.ranks_not_modelled --prefill-context-parallel-size 2: multiplies "
+                  "the ranks, and this plan counts TP, PP and DP alone: no part of it holds "
+                  "for this command; plan without it"));
+  EXPECT_THAT(Check({{"--prefill-context-parallel-size", "1"}}),
+              ElementsAre("command.ignored --from-command: without effect on memory: "
+                          "--prefill-context-parallel-size"));
+}
+
 TEST(CommandFindingsTest, WhatTheModelDecides) {
   Architecture arch;
   const GivenFlag images{"--limit-mm-per-prompt", "{\"image\":1}"};

@@ -97,6 +97,8 @@ TEST(CommandTest, WhatVllmRefuses) {
   EXPECT_EQ(Read("m --ep-size 8"),
             "error: --ep-size: is no flag of vLLM; --enable-expert-parallel spreads experts over "
             "all ranks of TP × DP");
+  EXPECT_EQ(Read("m --tp 8"),
+            "error: --tp: is no flag of vLLM; write -tp or --tensor-parallel-size");
   EXPECT_EQ(Read("m --kv-cache-d fp8"),
             "error: --kv-cache-d: vLLM refuses it: ambiguous option: --kv-cache-d could match "
             "--kv-cache-dtype, --kv-cache-dtype-skip-layers; write the name out");

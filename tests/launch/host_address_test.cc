@@ -31,6 +31,21 @@ std::string Problem(const std::string& text) {
   return host ? "" : host.error().ToString();
 }
 
+TEST(HostAddressTest, EachNodesOwnIsReachedByNoOther) {
+  for (const char* own : {"localhost", "127.0.0.1", "127.8.8.8", "0.0.0.0", "224.0.0.1",
+                          "255.255.255.255", "::1", "::", "ff02::1"}) {
+    const Status status = CheckReachable("--master-addr", own);
+    ASSERT_FALSE(status.has_value()) << own;
+    EXPECT_EQ(status.error().ToString(),
+              std::string("--master-addr ") + own +
+                  ": expected an address that all nodes can reach, found one of each node's own; "
+                  "give the address of a network that the nodes share, such as 10.0.0.1");
+  }
+  for (const char* shared : {"node-0", "10.0.0.1", "128.0.0.1", "fd00::1"}) {
+    EXPECT_TRUE(CheckReachable("--master-addr", shared).has_value()) << shared;
+  }
+}
+
 TEST(HostAddressTest, WhatIsNeitherNameNorAddressIsRefused) {
   EXPECT_EQ(Problem("node_0"), "");
   EXPECT_EQ(Problem("FD00::1"), "");

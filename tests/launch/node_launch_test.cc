@@ -243,6 +243,8 @@ TEST(PrepareLaunchTest, Refusals) {
   for (const char* name : {"DRY_RUN", "SHOWN", "OPTIONS", "MODEL_PATH", "HOST", "UID"}) {
     EXPECT_TRUE(refuses([&](LaunchExample* e) { e->plan.launch[0].env = {{name, "1"}}; })) << name;
   }
+  EXPECT_TRUE(refuses([](LaunchExample* e) { e->site.hosts = {"a", "127.0.0.1"}; }));
+  EXPECT_TRUE(refuses([](LaunchExample* e) { e->site.master_addr = "::1"; }));
   EXPECT_TRUE(refuses([](LaunchExample* e) { e->site.master_addr = "a$(id)"; }));
   EXPECT_TRUE(refuses([](LaunchExample* e) { e->site.api_host = "a\"b"; }));
   EXPECT_TRUE(refuses([](LaunchExample* e) { e->site.name = "Kimi K3"; }));

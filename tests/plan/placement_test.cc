@@ -28,6 +28,34 @@ Deployment Small(int64_t tp, int64_t pp) {
   return d;
 }
 
+TEST(CheckVisibleCards, ANodeShowsACardForEachRank) {
+  Deployment d;
+  d.settings.env = {{"CUDA_VISIBLE_DEVICES", "4,5"}};
+  std::vector<Finding> findings;
+  CheckVisibleCards(d, 2, &findings);
+  EXPECT_TRUE(findings.empty());
+  CheckVisibleCards(d, 4, &findings);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].id, "layout.hidden_gpus");
+  EXPECT_EQ(findings[0].severity, Severity::kError);
+  EXPECT_EQ(findings[0].subject, "CUDA_VISIBLE_DEVICES=4,5");
+  EXPECT_EQ(findings[0].message, "shows 2 of a node's cards, and the layout has 4 ranks on it");
+  EXPECT_EQ(findings[0].fix, "leave it out, show 4 cards, or take a smaller layout");
+}
+
+// Both engines ask.
+TEST(CheckVisibleCards, ALayoutOfHiddenCardsIsIllegal) {
+  for (const char* engine : {"vllm", "sglang"}) {
+    Deployment d;
+    d.engine = engine;
+    d.gpu = "h20-96";
+    d.sizes.tp = 4;
+    d.settings.env = {{"CUDA_VISIBLE_DEVICES", "0,1"}};
+    const Plan plan = Evaluate(testing_support::ExampleFromConfig("dense-70b"), d);
+    EXPECT_EQ(plan.verdict, Verdict::kIllegal) << engine;
+  }
+}
+
 // Shards 1 to 6 are layers, 7 embedding and head, 8 projector, 9 tower.
 class FilesTest : public ::testing::Test {
  protected:

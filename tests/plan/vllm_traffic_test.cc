@@ -49,7 +49,7 @@ std::optional<TrafficPlan> TrafficOf(const Model& model, const Deployment& d,
 class Walk {
  public:
   Walk(const Architecture& arch, const Deployment& d, const TrafficWorld& world)
-      : arch_(arch), d_(d), s_(d.sizes), wire_(world) {}
+      : arch_(arch), s_(d.sizes), wire_(world) {}
 
   Wire& Run(const std::vector<StageRange>& stages, int64_t tokens, int64_t rows, bool decode) {
     const double h = 2.0 * static_cast<double>(arch_.hidden);
@@ -157,7 +157,6 @@ class Walk {
   }
 
   const Architecture& arch_;
-  const Deployment& d_;
   const ParallelSizes& s_;
   Wire wire_;
 };

@@ -121,9 +121,13 @@ Status PrepareDraft(const SglangEnvironment& env, SglangPrepared* out) {
     out->findings.push_back(
         {"speculative.unknown_draft", Severity::kWarning,
          "--speculative-algorithm " + Printable(args.speculative_algorithm),
-         "the draft's weights and cache are not known here and are counted as nothing",
-         "give --draft-weights SIZE and --draft-bytes-per-token N, or its config with "
-         "--speculative-draft-model-path"});
+         env.draft_model == nullptr
+             ? "the draft's weights and cache are not known here and are counted as nothing"
+             : "drafts of this class are not modelled for SGLang and are counted as nothing",
+         env.draft_model == nullptr
+             ? "give --draft-weights SIZE and --draft-bytes-per-token N, or its config with "
+               "--speculative-draft-model-path"
+             : "give --draft-weights SIZE and --draft-bytes-per-token N"});
   }
   out->draft = std::move(draft);
   return {};

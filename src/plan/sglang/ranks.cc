@@ -59,6 +59,7 @@ void PlaceSglang(const GpuSpec& gpu, const Catalog& catalog, const Deployment& d
         fmt::format("{} of {} GPUs a node are used", place->ranks_per_node, place->gpus_per_node),
         "");
   }
+  CheckVisibleCards(d, place->ranks_per_node, findings);
   FillNuma(catalog, d.cluster.get(), place);
 }
 

@@ -133,7 +133,15 @@ TEST(SglangPrepare, DraftsAreTheModelsOwnOrGivenOrUnknown) {
   EXPECT_FALSE(HasFinding(p->findings, "speculative.unknown_draft"));
   EXPECT_EQ(p->draft->weights, Bytes(int64_t{3} << 30));
 
+  // One that was given, of a class that has no rules here.
   d.sglang.draft_weights.reset();
+  d.sglang.speculative_algorithm = "DFLASH";
+  d.sglang.speculative_draft_model_path = testing_support::ExampleConfigPath("dense-70b");
+  p = Prepared(ExampleFromConfig("kimi-k3"), d, &env);
+  EXPECT_THAT(FindingOf(p->findings, "speculative.unknown_draft").message,
+              HasSubstr("drafts of this class are not modelled for SGLang"));
+
+  d.sglang.speculative_algorithm = "DSPARK";
   d.sglang.speculative_draft_model_path = "/nowhere/draft";
   const auto missing = MakeSglangEnvironment(ExampleFromConfig("kimi-k3"), Cards(), Store(), d);
   ASSERT_FALSE(missing.has_value());
