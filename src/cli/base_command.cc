@@ -33,11 +33,6 @@ constexpr std::array<std::string_view, 15> kFree = {"tp",
                                                     "offload-num-in-group",
                                                     "offload-prefetch-step"};
 
-const OptionSet::Known* OptionOf(const OptionSet& set, const FlagRow& row) {
-  if (row.option == "-") return nullptr;
-  return set.Find(row.option.empty() ? row.name.substr(2) : row.option);
-}
-
 class Rewriter {
  public:
   Rewriter(const OptionSet& set, const CommandReading& reading, BaseCommand* out)
@@ -131,12 +126,6 @@ class Rewriter {
   const CommandReading& reading_;
   BaseCommand& out_;
 };
-
-Result<ConfigStore> StoreOf(const OptionSet& given) {
-  const OptionSet::Known* const configs = given.Find("configs");
-  if (configs == nullptr || !configs->given()) return ConfigStore::BuiltIn();
-  return ConfigStore::WithOverrides(configs->texts().back());
-}
 
 Status Read(const std::string& text, const OptionSet& set, const std::vector<std::string>& engines,
             DeploymentOptions* out, BaseCommand* base) {

@@ -178,12 +178,6 @@ class Applier {
     return {};
   }
 
-  // The option of ours that reads a flag.
-  const OptionSet::Known* OptionOf(const FlagRow& row) const {
-    if (row.option == "-") return nullptr;
-    return readers_.set().Find(row.option.empty() ? row.name.substr(2) : row.option);
-  }
-
   // An option or its opposite.
   bool IsGiven(const std::string& name) const {
     const std::string stem = name.starts_with("no-") ? name.substr(3) : name;
@@ -226,7 +220,7 @@ class Applier {
 
   Status Flag(const ParsedFlag& flag) {
     const FlagRow& row = *flag.row;
-    const OptionSet::Known* const option = OptionOf(row);
+    const OptionSet::Known* const option = OptionOf(readers_.set(), row);
     const bool fields = option == nullptr && !flag.fields.empty();
     const std::string rest = fields                              ? FieldsWithoutRow(flag)
                              : row.effect == FlagEffect::kSecret ? std::string()
@@ -298,7 +292,8 @@ class Applier {
     for (const JsonField& field : flag.fields) {
       const FlagRow& row = RowOfField(table_, *flag.row, field.path);
       const std::string name = flag.row->name + "." + field.path;
-      const OptionSet::Known* const option = row.option.empty() ? nullptr : OptionOf(row);
+      const OptionSet::Known* const option =
+          row.option.empty() ? nullptr : OptionOf(readers_.set(), row);
       if (&row != flag.row) {
         settings().command_flags.push_back(
             {name, fmt::format("{}", fmt::join(field.values, " ")), option != nullptr});
@@ -391,13 +386,18 @@ Result<ParsedCommand> Parse(const FlagTable& table, const ServeCommand& serve,
   return Overridden(std::move(base), std::move(command));
 }
 
+}  // namespace
+
 Result<ConfigStore> StoreOf(const OptionSet& given) {
   const OptionSet::Known* const configs = given.Find("configs");
   if (configs == nullptr || !configs->given()) return ConfigStore::BuiltIn();
   return ConfigStore::WithOverrides(configs->texts().back());
 }
 
-}  // namespace
+const OptionSet::Known* OptionOf(const OptionSet& set, const FlagRow& row) {
+  if (row.option == "-") return nullptr;
+  return set.Find(row.option.empty() ? row.name.substr(2) : row.option);
+}
 
 Status ApplyCommand(const std::string& text, const ConfigStore& store, const OptionSet& given,
                     DeploymentOptions* what) {

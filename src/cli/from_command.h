@@ -14,6 +14,12 @@
 
 namespace shardplan::cli {
 
+// The catalogue of the line: the built-in one, overridden by --configs.
+Result<ConfigStore> StoreOf(const OptionSet& given);
+
+// The option of `set` that reads a flag; nothing where none of ours does.
+const OptionSet::Known* OptionOf(const OptionSet& set, const FlagRow& row);
+
 // Adds --from-command, which fills in what the rest of the line leaves open. To be called after
 // AddDeploymentOptions.
 void AddFromCommand(OptionSet* options, DeploymentOptions* out);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "model/families/deepseek_parts.h"
 #include "shardplan/base/bytes.h"
 
 namespace shardplan::families {
@@ -59,6 +60,18 @@ void ReadWindows(ConfigReader& config, Architecture* a) {
 
 }  // namespace
 
+int64_t ReadDraftLayers(ConfigReader& config, DraftAttention attention, Architecture* arch) {
+  const int64_t layers = ReadDecoder(config, arch);
+  if (attention == DraftAttention::kLatent) {
+    ReadMla(config, layers, arch);
+  } else {
+    ReadGqa(config, layers, arch);
+  }
+  arch->tied_embeddings = false;
+  arch->dense_intermediate = config.Dim("intermediate_size");
+  return layers;
+}
+
 void AddDraftEmbedding(TableBuilder& t, const Architecture& a) {
   t.At(Placement::kLastStage)
       .Tensor("embed_tokens.weight", "model.embed_tokens.weight", Role::kEmbedding,
@@ -101,10 +114,7 @@ void AddEagle3Layers(TableBuilder& t, TensorTable* table, const Architecture& a,
 }
 
 BlockDraft ReadBlockDraft(ConfigReader& config, Architecture* a) {
-  const int64_t layers = ReadDecoder(config, a);
-  ReadGqa(config, layers, a);
-  a->tied_embeddings = false;
-  a->dense_intermediate = config.Dim("intermediate_size");
+  const int64_t layers = ReadDraftLayers(config, DraftAttention::kGrouped, a);
   BlockDraft draft;
   draft.target_hidden = config.DimOr("target_hidden_size", a->hidden);
   draft.words = config.DimOr("draft_vocab_size", a->vocabulary);

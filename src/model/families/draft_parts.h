@@ -12,6 +12,11 @@
 
 namespace shardplan::families {
 
+// The layers' numbers of a dense draft, with attention like Llama's or latent attention; its head
+// is its own. Returns how many layers there are.
+enum class DraftAttention { kGrouped, kLatent };
+int64_t ReadDraftLayers(ConfigReader& config, DraftAttention attention, Architecture* arch);
+
 // "embed_tokens.weight" of the draft's vocabulary; a file may leave it out and take the target's.
 void AddDraftEmbedding(TableBuilder& t, const Architecture& arch);
 

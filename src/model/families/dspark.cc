@@ -27,10 +27,7 @@ Result<ModelSpec> BuildQwen3(ConfigReader& config) {
 Result<ModelSpec> BuildKimiK3(ConfigReader& config) {
   ModelSpec spec;
   Architecture& a = spec.arch;
-  const int64_t layers = ReadDecoder(config, &a);
-  ReadMla(config, layers, &a);
-  a.tied_embeddings = false;
-  a.dense_intermediate = config.Dim("intermediate_size");
+  const int64_t layers = ReadDraftLayers(config, DraftAttention::kLatent, &a);
   const int64_t target = config.DimOr("target_hidden_size", a.hidden);
   const int64_t features = config.Int("num_target_layers", 1, kMaxLayers);
   const int64_t words = config.DimOr("draft_vocab_size", a.vocabulary);

@@ -11,10 +11,7 @@ namespace shardplan::families {
 Result<ModelSpec> BuildEagle(ConfigReader& config, const Assumptions&) {
   ModelSpec spec;
   Architecture& a = spec.arch;
-  const int64_t layers = ReadDecoder(config, &a);
-  ReadGqa(config, layers, &a);
-  a.tied_embeddings = false;
-  a.dense_intermediate = config.Dim("intermediate_size");
+  const int64_t layers = ReadDraftLayers(config, DraftAttention::kGrouped, &a);
   GqaOptions attention;
   attention.qkv_bias = attention.o_bias = config.BoolOr("attention_bias", false);
   const bool mlp_bias = config.BoolOr("mlp_bias", false);

@@ -33,10 +33,7 @@ void AddLayer(TableBuilder& t, const std::string& p, const Architecture& a, bool
 Result<ModelSpec> BuildEagle3(ConfigReader& config, const Assumptions&) {
   ModelSpec spec;
   Architecture& a = spec.arch;
-  const int64_t layers = ReadDecoder(config, &a);
-  ReadGqa(config, layers, &a);
-  a.tied_embeddings = false;
-  a.dense_intermediate = config.Dim("intermediate_size");
+  ReadDraftLayers(config, DraftAttention::kGrouped, &a);
   const int64_t words = config.DimOr("draft_vocab_size", a.vocabulary);
   const int64_t target = config.DimOr("target_hidden_size", a.hidden);
   const bool bias = config.BoolOr("attention_bias", false);

@@ -26,10 +26,7 @@ int64_t ReadJoined(ConfigReader& config) {
 Result<ModelSpec> BuildEagle3Mla(ConfigReader& config, const Assumptions&) {
   ModelSpec spec;
   Architecture& a = spec.arch;
-  const int64_t layers = ReadDecoder(config, &a);
-  ReadMla(config, layers, &a);
-  a.tied_embeddings = false;
-  a.dense_intermediate = config.Dim("intermediate_size");
+  ReadDraftLayers(config, DraftAttention::kLatent, &a);
   const int64_t words = config.DimOr("draft_vocab_size", a.vocabulary);
   const int64_t target = config.DimOr("target_hidden_size", a.hidden);
   const int64_t joined = ReadJoined(config);
