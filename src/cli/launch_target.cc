@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/context.h"
+#include "cli/draft_place.h"
 #include "cli/from_command.h"
 #include "cli/terminal.h"
 #include "engine/command_findings.h"
@@ -30,6 +31,7 @@ struct LaunchOptions {
   DeploymentOptions what;
   OutputOptions output;
   LaunchSite site;
+  std::string draft_path;
   bool force = false;
 };
 
@@ -40,6 +42,9 @@ void AddSiteOptions(OptionSet* set, LaunchOptions* out) {
             [site](std::string text) { site->name = std::move(text); });
   set->Text("--model-path", "DIR", "Where the checkpoint lies on every node (default: MODEL)",
             [site](std::string text) { site->model_path = std::move(text); });
+  set->Text("--draft-path", "DIR",
+            "Where the draft lies there, or its ORG/NAME (default: as given)",
+            [out](std::string text) { out->draft_path = std::move(text); });
   set->Repeated("--host", "NAME", "Host of a node, in order; once for each",
                 [site](const std::string& text) -> Status {
                   site->hosts.push_back(text);
@@ -210,6 +215,7 @@ Result<Answer> Run(const LaunchTarget& target, const LaunchOptions& options,
   Deployment deployment = options.what.deployment;
   LaunchSite site = options.site;
   PlaceModel(options, &deployment, &site);
+  SHARDPLAN_RETURN_IF_ERROR(PlaceDraft(options.draft_path, &deployment));
   PlaceImage(target, &deployment, &site);
   PlaceProcesses(target, &deployment, &site);
   site.secrets = deployment.settings.command_secrets;

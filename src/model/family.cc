@@ -285,6 +285,7 @@ Result<ModelSpec> BuildModelSpec(std::string_view config_text, const std::string
                                  ""});
       }
       ApplyQuantization(plan, &spec);
+      spec.quant_method = plan.method;
       Totals(spec.table);  // throws where the sizes leave 64 bits
       return spec;
     } catch (const SizeOverflow&) {

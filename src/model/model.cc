@@ -119,6 +119,7 @@ Result<Model> LoadModel(const std::string& path, const Assumptions& assumptions,
   model.arch = std::move(spec.arch);
   model.table = std::move(spec.table);
   model.guesses = std::move(spec.guesses);
+  model.quant_method = std::move(spec.quant_method);
   model.findings = std::move(spec.findings);
   for (Finding& finding : inventory.findings) model.findings.push_back(std::move(finding));
   inventory.findings.clear();

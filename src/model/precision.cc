@@ -214,6 +214,7 @@ void ApplyPrecision(const PrecisionPolicy& policy, Model* model) {
     sum.scales += cost.scales;
   }
   model->arch.quantization = EngineQuantization(model->table);
+  model->quant_method.clear();
   model->totals = Totals(model->table);
   model->shape_basis = Basis::kDerived;
   model->hypothetical = true;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/command_findings.h"
+#include "engine/quantization_argument.h"
 #include "engine/vllm/kv_transfer.h"
 #include "engine/vllm/legality.h"
 #include "engine/vllm/lora.h"
@@ -206,6 +207,10 @@ Result<Environment> MakeEnvironment(const Model& model, const Catalog& catalog,
     for (Finding& finding : CheckCommand(*env.flags, version, model.arch, settings)) {
       env.findings.push_back(std::move(finding));
     }
+    const StoredQuantization stored{model.quant_method, !model.arch.quantization.empty()};
+    if (auto finding = CheckQuantization("vllm", stored, settings)) {
+      env.findings.push_back(std::move(*finding));
+    }
   }
   env.calibration = PredictRuns(env, store, deployment);
   return env;
@@ -216,6 +221,10 @@ Status Prepare(const Environment& env, const Deployment& deployment, Prepared* o
   SHARDPLAN_RETURN_IF_ERROR(CheckOffload(deployment));
   SHARDPLAN_RETURN_IF_ERROR(CheckLoadFormat(deployment.settings));
   out->deployment = deployment;
+  if (env.draft_model && deployment.settings.speculation) {
+    ServeDraftDirectory(deployment.settings.speculation->model, *env.draft_model,
+                        &out->deployment.settings);
+  }
   out->findings = env.findings;
   out->findings.insert(out->findings.end(), deployment.findings.begin(), deployment.findings.end());
   NoteForeignOptions(deployment.sglang_options, "SGLang", "vLLM", &out->findings);
@@ -247,7 +256,7 @@ Status Prepare(const Environment& env, const Deployment& deployment, Prepared* o
   c.gpu = &out->gpu;
   c.profile = &env.profile;
   c.sizes = deployment.sizes;
-  c.settings = deployment.settings;
+  c.settings = out->deployment.settings;
   c.tp_spans_nodes = out->placement.tp_spans_nodes;
   c.experts_span_nodes = out->placement.ranks_per_node > 0 &&
                          deployment.sizes.expert_ranks() > out->placement.ranks_per_node;

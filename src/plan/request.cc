@@ -108,4 +108,9 @@ Result<std::shared_ptr<const Model>> LoadDraftModel(const std::string& option,
   return std::make_shared<const Model>(std::move(model));
 }
 
+void ServeDraftDirectory(const std::string& path, const Model& draft, EngineSettings* settings) {
+  if (settings->served_draft || IsDirectory(path)) return;
+  settings->served_draft = draft.inventory.directory;
+}
+
 }  // namespace shardplan

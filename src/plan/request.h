@@ -39,6 +39,10 @@ Result<std::shared_ptr<const Model>> LoadDraftModel(const std::string& option,
                                                     const std::string& path,
                                                     const std::string& method = "");
 
+// Where the engine finds a draft that was named by a file in its directory: that directory; nothing
+// where `path` is what the engine reads itself, or a place was given.
+void ServeDraftDirectory(const std::string& path, const Model& draft, EngineSettings* settings);
+
 }  // namespace shardplan
 
 #endif  // SHARDPLAN_PLAN_REQUEST_H_

@@ -117,6 +117,7 @@ struct EngineSettings {
   std::vector<OptionValue> env;              // other variables
   std::vector<std::string> extra_arguments;  // other flags, each followed by its values
   std::optional<std::string> served_model;   // what to serve, where it is not the path planned from
+  std::optional<std::string> served_draft;   // the same of the draft that speculation names
 
   // Flags of a command that was read, all of them, in its order: which of them this version has is
   // told beside the plan.

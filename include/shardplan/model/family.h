@@ -41,6 +41,7 @@ struct ModelSpec {
   Architecture arch;
   TensorTable table;
   std::vector<Finding> findings;   // e.g. layers announced and not stored
+  std::string quant_method;        // that the config declares: "fp8"; empty: none
   bool quantization_read = false;  // the family gave its rows their formats itself
   std::optional<Guesses> guesses;  // of an architecture that no family covers
 };

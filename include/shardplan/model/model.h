@@ -39,6 +39,10 @@ struct Model {
   // Of an architecture that no family covers: what the table and the cache rest on.
   std::optional<Guesses> guesses;
 
+  // The quant_method that the config (or hf_quant_config.json) declares, as engines compare it with
+  // their --quantization: "compressed-tensors"; empty where it declares none.
+  std::string quant_method;
+
   // Another precision than the checkpoint's: nothing that could be launched.
   bool hypothetical = false;
 

@@ -138,11 +138,12 @@ void AddStates(const Context& c, const HasFlagFn& has, ArgumentList* args) {
   }
 }
 
-void AddSpeculation(const ServerArgs& a, ArgumentList* args) {
+void AddSpeculation(const ServerArgs& a, const EngineSettings& settings, ArgumentList* args) {
   if (!a.is_speculative()) return;
   args->Flag("--speculative-algorithm", a.speculative_algorithm);
   if (!a.speculative_draft_model_path.empty()) {
-    args->Flag("--speculative-draft-model-path", ServedModel(a.speculative_draft_model_path));
+    args->Flag("--speculative-draft-model-path",
+               ServedModel(settings.served_draft.value_or(a.speculative_draft_model_path)));
   }
   if (a.speculative_num_steps) args->Flag("--speculative-num-steps", *a.speculative_num_steps);
   if (a.speculative_eagle_topk) args->Flag("--speculative-eagle-topk", *a.speculative_eagle_topk);
@@ -179,7 +180,7 @@ NodeCommand MakeCommand(const Context& c, const Defaults& d, const EngineSetting
   AddMemory(c, d, &args);
   AddGraphs(c, d, has, &args);
   AddStates(c, has, &args);
-  AddSpeculation(a, &args);
+  AddSpeculation(a, settings, &args);
   if (a.language_only && c.arch->vision.present && has("--language-only")) {
     args.Flag(Either(has, "--language-model-only", "--language-only"));
   }

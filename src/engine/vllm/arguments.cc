@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "engine/vllm/compilation_config.h"
 #include "engine/vllm/prefetch.h"
 
@@ -89,6 +91,15 @@ void AddLora(const EngineSettings& s, ArgumentList* args) {
   if (s.fully_sharded_loras) args->Flag("--fully-sharded-loras");
 }
 
+// As it was given, with the place where the engine finds the draft.
+std::string SpeculationText(const EngineSettings& s) {
+  if (!s.served_draft) return s.speculation->text;
+  auto object = nlohmann::ordered_json::parse(s.speculation->text, nullptr, false);
+  if (!object.is_object()) return s.speculation->text;
+  object["model"] = *s.served_draft;
+  return object.dump();
+}
+
 }  // namespace
 
 NodeCommand MakeCommand(const Context& c, const std::string& model, const NodeFacts& facts) {
@@ -149,7 +160,7 @@ NodeCommand MakeCommand(const Context& c, const std::string& model, const NodeFa
   if (s.language_model_only) args.Flag("--language-model-only");
   if (s.mm_encoder_tp_mode) args.Flag("--mm-encoder-tp-mode", *s.mm_encoder_tp_mode);
   if (s.load_format) args.Flag("--load-format", *s.load_format);
-  if (s.speculation) args.Flag("--speculative-config", s.speculation->text);
+  if (s.speculation) args.Flag("--speculative-config", SpeculationText(s));
   AddLora(s, &args);
   if (s.kv_transfer) args.Flag("--kv-transfer-config", s.kv_transfer->text);
   AddOffload(c.settings, &args);

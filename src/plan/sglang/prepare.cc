@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/command_findings.h"
+#include "engine/quantization_argument.h"
 #include "engine/sglang/cell.h"
 #include "engine/sglang/legality.h"
 #include "engine/sglang/offload.h"
@@ -276,6 +277,10 @@ Result<SglangEnvironment> MakeSglangEnvironment(const Model& model, const Catalo
          CheckCommand(*env.flags, VersionOf(env, deployment), model.arch, settings)) {
       env.findings.push_back(std::move(finding));
     }
+    const StoredQuantization stored{model.quant_method, !model.arch.quantization.empty()};
+    if (auto finding = CheckQuantization("sglang", stored, settings)) {
+      env.findings.push_back(std::move(*finding));
+    }
   }
   const std::string& draft = deployment.sglang.speculative_draft_model_path;
   // Where its bytes are given, nothing of it has to be here.
@@ -290,6 +295,10 @@ Status PrepareSglang(const SglangEnvironment& env, const Deployment& deployment,
                      SglangPrepared* out) {
   SHARDPLAN_RETURN_IF_ERROR(CheckSizes(deployment));
   out->deployment = deployment;
+  if (env.draft_model) {
+    ServeDraftDirectory(deployment.sglang.speculative_draft_model_path, *env.draft_model,
+                        &out->deployment.settings);
+  }
   out->findings = env.findings;
   out->findings.insert(out->findings.end(), deployment.findings.begin(), deployment.findings.end());
   SHARDPLAN_ASSIGN_OR_RETURN(out->gpu, CardOf(env.gpu, deployment));
