@@ -35,6 +35,21 @@ bool MayChangeMemory(const FlagRow& row, const GivenFlag& flag, const Architectu
   return row.effect == FlagEffect::kMemory;
 }
 
+// What quantizes while it loads leaves weights of another size than the files': --precision plans
+// them. Empty for another flag or method.
+std::string_view PrecisionOf(const FlagRow& row, std::string_view method) {
+  if (row.name != "--quantization") return "";
+  if (method == "fp8" || method == "fp8_per_tensor") return "experts=fp8,attention=fp8,mlp=fp8";
+  if (method == "fp8_per_channel" || method == "ptpc_fp8") {
+    return "experts=fp8:channel,attention=fp8:channel,mlp=fp8:channel";
+  }
+  if (method == "fp8_per_block") {
+    return "experts=fp8:128x128,attention=fp8:128x128,mlp=fp8:128x128";
+  }
+  if (method == "experts_int8" || method == "int8_per_channel_weight_only") return "experts=int8";
+  return "";
+}
+
 std::string Subject(const GivenFlag& flag) {
   if (flag.value.empty() || flag.value == "true") return Printable(flag.name);
   return fmt::format("{} {}", Printable(flag.name), Printable(flag.value, 60));
@@ -91,9 +106,13 @@ std::vector<Finding> CheckCommand(const FlagTable& table, std::string_view versi
                           "of it holds for this command",
                           "plan without it"});
     } else {
-      findings.push_back({"command.not_modelled", Severity::kWarning, Subject(flag),
-                          "may change memory in a way that this plan does not know",
-                          "compare with what a start prints"});
+      const std::string_view becomes = PrecisionOf(*row, flag.value);
+      findings.push_back(
+          {"command.not_modelled", Severity::kWarning, Subject(flag),
+           "may change memory in a way that this plan does not know",
+           becomes.empty()
+               ? std::string("compare with what a start prints")
+               : fmt::format("plan the weights as they become: --precision {}", becomes)});
     }
   }
   NoteIgnored(ignored, replaced, &findings);

@@ -29,7 +29,7 @@ std::string Place(const std::string& draft, const std::string& given,
 }
 
 TEST(DraftPlaceTest, AnAbsoluteDirectoryStaysAndAFileIsItsDirectory) {
-  const TempDir dir;
+  const testing_support::TempDir dir;
   dir.Write("config.json", "{}");
   for (const char* engine : {"vllm", "sglang"}) {
     EXPECT_EQ(Place(dir.path(), "", engine), "as given");
@@ -40,7 +40,7 @@ TEST(DraftPlaceTest, AnAbsoluteDirectoryStaysAndAFileIsItsDirectory) {
 }
 
 TEST(DraftPlaceTest, APathFromHereIsNothingThatNodesFind) {
-  const TempDir dir;
+  const testing_support::TempDir dir;
   dir.MakeDir("draft");
   const auto before = std::filesystem::current_path();
   std::filesystem::current_path(dir.path());

@@ -74,7 +74,13 @@ TEST(CommandFindingsTest, WhatTheModelDecides) {
   arch.vision.present = true;
   EXPECT_EQ(Check({images}, arch).at(0).substr(0, 20), "command.not_modelled");
   const GivenFlag fp8{"--quantization", "fp8"};
-  EXPECT_EQ(Check({fp8}, arch).at(0).substr(0, 20), "command.not_modelled");
+  EXPECT_THAT(
+      Check({fp8}, arch),
+      ElementsAre("command.not_modelled --quantization fp8: may change memory in a way that "
+                  "this plan does not know; plan the weights as they become: --precision "
+                  "experts=fp8,attention=fp8,mlp=fp8"));
+  EXPECT_THAT(Check({{"--quantization", "bitsandbytes"}}, arch).at(0),
+              ::testing::EndsWith("; compare with what a start prints"));
   arch.quantization = "fp8";
   EXPECT_EQ(Check({fp8}, arch).at(0).substr(0, 15), "command.ignored");
 }
