@@ -56,6 +56,29 @@ TEST(LaunchCommandsTest, HostileNamesReachTheEngine) {
   EXPECT_FALSE(std::filesystem::exists(world.directory() + "/was-here"));
 }
 
+// The plan reads a draft's config here; the engine looks for the draft there.
+TEST(LaunchCommandsTest, TheDraftStandsWhereNodesFindIt) {
+  const std::string command =
+      "launch commands tiny-dense/config.json --gpu h20-96 --tp 1 --speculative-config ";
+  const std::string draft = R"({"method":"draft_model","model":"$","num_speculative_tokens":2})";
+  const auto with = [&](const std::string& path) {
+    std::string text = draft;
+    return command + ShellQuote(text.replace(text.find('$'), 1, path));
+  };
+  const Outcome relative = RunProgram(with("tiny-dense/config.json"));
+  EXPECT_EQ(relative.code, 2);
+  EXPECT_EQ(relative.err,
+            "shardplan: error: draft tiny-dense/config.json: expected where the nodes find it, "
+            "found a path from this directory; --draft-path DIR, absolute, or the ORG/NAME that "
+            "the engine downloads\n");
+  const Outcome told = RunProgram(with("tiny-dense/config.json") + " --draft-path /models/draft");
+  ASSERT_EQ(told.code, 0) << told.err;
+  EXPECT_THAT(told.out, HasSubstr(R"("model":"/models/draft")"));
+  const Outcome here = RunProgram(with(CliData() + "/tiny-dense/config.json"));
+  ASSERT_EQ(here.code, 0) << here.err;
+  EXPECT_THAT(here.out, HasSubstr("\"model\":\"" + CliData() + "/tiny-dense\""));
+}
+
 // What a dry run prints, read back, is the deployment that it was made of.
 TEST(LaunchCommandsTest, DryRunsReadBack) {
   for (const std::string engine : {"vllm", "sglang"}) {

@@ -186,6 +186,7 @@ TEST(LoadModel, AQuantizationBesideTheConfigIsNotOverlooked) {
   auto model = LoadModel(dir.Path("m"));
   ASSERT_TRUE(model.has_value()) << model.error().ToString();
   EXPECT_EQ(model->arch.quantization, "nvfp4");
+  EXPECT_EQ(model->quant_method, "modelopt");
   dir.Write("m/hf_quant_config.json", R"({"quantization": {"quant_algo": "W4A8_AWQ"}})");
   model = LoadModel(dir.Path("m"));
   ASSERT_FALSE(model.has_value());

@@ -125,6 +125,27 @@ TEST(EvaluatePlan, ADraftModelFromAPath) {
   EXPECT_NE(FindFinding(plan, "speculative.drafter"), nullptr);
 }
 
+// What _verify_quantization raises ends the start, whatever the memory.
+TEST(EvaluatePlan, AnotherQuantizationThanTheCheckpointsIsIllegal) {
+  for (const char* engine : {"vllm", "sglang"}) {
+    Deployment d;
+    d.engine = engine;
+    d.gpu = "h200-141";
+    d.sizes.tp = 8;
+    d.settings.command_flags = {{"--quantization", "gptq", false}};
+    EXPECT_NE(
+        FindFinding(Evaluate(ExampleFromConfig("deepseek-v3"), d), "command.quantization_mismatch"),
+        nullptr);
+    const Plan plain = Evaluate(ExampleFromConfig("dense-70b"), d);
+    EXPECT_NE(FindFinding(plain, "command.quantization_plain"), nullptr);
+    EXPECT_EQ(plain.verdict, Verdict::kIllegal);
+    d.settings.command_flags = {{"--quantization", "fp8", false}};
+    const Plan fp8 = Evaluate(ExampleFromConfig("deepseek-v3"), d);
+    EXPECT_EQ(FindFinding(fp8, "command.quantization_mismatch"), nullptr);
+    EXPECT_NE(fp8.verdict, Verdict::kIllegal);
+  }
+}
+
 // Inferact's DSpark draft for Kimi-K3, from a config alone: five latent layers by TP 8, what is
 // whole on every rank, and the target's tables. Groups of 29 layers hold the cache.
 TEST(EvaluatePlan, ADsparkDraftOfKimiK3) {

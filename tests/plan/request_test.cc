@@ -55,5 +55,21 @@ TEST(Request, DraftsHaveToBeHere) {
       LoadDraftModel("--draft", testing_support::ExampleConfigPath("dense-70b")).has_value());
 }
 
+// An engine reads a directory, never a config.json.
+TEST(Request, ADraftNamedByItsFileIsServedFromItsDirectory) {
+  const std::string file = testing_support::ExampleConfigPath("dense-70b");
+  const std::string directory = file.substr(0, file.rfind('/'));
+  const auto draft = LoadDraftModel("--draft", file);
+  ASSERT_TRUE(draft.has_value());
+  EngineSettings settings;
+  ServeDraftDirectory(directory, **draft, &settings);
+  EXPECT_FALSE(settings.served_draft);
+  ServeDraftDirectory(file, **draft, &settings);
+  EXPECT_EQ(settings.served_draft, directory);
+  settings.served_draft = "/models/draft";
+  ServeDraftDirectory(file, **draft, &settings);
+  EXPECT_EQ(settings.served_draft, "/models/draft");
+}
+
 }  // namespace
 }  // namespace shardplan

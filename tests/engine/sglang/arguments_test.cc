@@ -196,5 +196,21 @@ TEST(SglangArguments, OffloadHostCacheSpeculationAndRoles) {
   EXPECT_THAT(After(argv, "--max-running-requests"), ElementsAre("48"));
 }
 
+TEST(SglangArguments, TheDraftIsNamedWhereTheEngineFindsIt) {
+  SglangContext c("deepseek-v3");
+  c.args().speculative_algorithm = "EAGLE3";
+  c.args().speculative_draft_model_path = "here/config.json";
+  EngineSettings settings;
+  const auto draft = [&] {
+    return After(MakeCommand(c.context, ResolveDefaults(c.context), settings, "/models/m", 0, true,
+                             FlagsOf(c))
+                     .argv,
+                 "--speculative-draft-model-path");
+  };
+  EXPECT_THAT(draft(), ElementsAre("here/config.json"));
+  settings.served_draft = "org/draft";
+  EXPECT_THAT(draft(), ElementsAre("org/draft"));
+}
+
 }  // namespace
 }  // namespace shardplan::sglang

@@ -44,6 +44,25 @@ TEST(VllmArguments, SpeculationIsPassedOnAsGiven) {
   EXPECT_EQ(*(at + 1), s.text);
 }
 
+// The draft's place alone is written anew; keys keep their order.
+TEST(VllmArguments, TheDraftIsNamedWhereTheEngineFindsIt) {
+  VllmContext c("deepseek-v3");
+  c.context.sizes.tp = 8;
+  Speculation s;
+  s.text = R"({"method":"eagle3","model":"here/config.json","num_speculative_tokens":3,"a":"b"})";
+  s.method = "eagle3";
+  s.model = "here/config.json";
+  s.tokens = 3;
+  c.context.settings.speculation = s;
+  c.context.settings.served_draft = "/models/it's";
+  c.Resolve();
+  const std::vector<std::string> argv = vllm::MakeCommand(c.context, "m", Facts(0, 1)).argv;
+  const auto at = std::find(argv.begin(), argv.end(), "--speculative-config");
+  ASSERT_NE(at, argv.end());
+  EXPECT_EQ(*(at + 1),
+            R"({"method":"eagle3","model":"/models/it's","num_speculative_tokens":3,"a":"b"})");
+}
+
 TEST(VllmArguments, Adapters) {
   VllmContext c("deepseek-v3");
   c.context.sizes.tp = 8;
