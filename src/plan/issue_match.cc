@@ -10,6 +10,8 @@
 namespace shardplan {
 namespace {
 
+constexpr std::string_view kMayBeMended = ", which a later version may have mended";
+
 bool MatchesWord(const std::string& word, const std::string& pattern) {
   if (!pattern.ends_with('*')) return word == pattern;
   return word.starts_with(std::string_view(pattern).substr(0, pattern.size() - 1));
@@ -85,7 +87,7 @@ Finding FindingOf(const KnownIssue& issue, std::string_view version) {
   const bool later = IsLater(issue, version);
   std::string message = issue.message;
   if (later) {
-    message += fmt::format("; last seen in {}, which a later version may have mended", issue.seen);
+    message += fmt::format("; last seen in {}{}", issue.seen, kMayBeMended);
   }
   message += fmt::format(" ({}, {})", issue.source, issue.date);
   const Severity severity =
@@ -103,6 +105,12 @@ void TellIssues(const std::vector<KnownIssue>& issues, const IssueFacts& facts,
 
 bool IsIssueError(const Finding& finding) {
   return finding.severity == Severity::kError && finding.id.starts_with("issue.");
+}
+
+bool IsIssueDoubt(const Finding& finding) {
+  // Of what was seen earlier, errors alone are still told (IssuesOf).
+  return finding.severity == Severity::kWarning && finding.id.starts_with("issue.") &&
+         finding.message.find(kMayBeMended) != std::string::npos;
 }
 
 std::vector<KnownIssue> IssuesBeside(std::vector<KnownIssue> issues,

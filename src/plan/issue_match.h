@@ -53,6 +53,10 @@ void TellIssues(const std::vector<KnownIssue>& issues, const IssueFacts& facts,
 // Whether a finding is a known issue of severity error.
 bool IsIssueError(const Finding& finding);
 
+// Whether a finding is one that stopped engines up to an earlier version than the planned one: it
+// may still.
+bool IsIssueDoubt(const Finding& finding);
+
 // Without the issues that `told` has: what is left is what a change may run into.
 std::vector<KnownIssue> IssuesBeside(std::vector<KnownIssue> issues,
                                      const std::vector<Finding>& told);

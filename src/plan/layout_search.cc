@@ -58,6 +58,7 @@ class Searcher {
     std::vector<OptionValue> economies;
     Score score;
     bool narrowed = false;
+    bool doubtful = false;
     bool pareto = false;
   };
   struct Reason {
@@ -139,7 +140,8 @@ class Searcher {
   void Take(const SearchVariant& variant, const Trial& trial) {
     out_.evaluated += trial.evaluated;
     if (trial.score) {
-      found_.push_back({&variant, trial.deployment, trial.chosen, *trial.score, trial.narrowed});
+      found_.push_back(
+          {&variant, trial.deployment, trial.chosen, *trial.score, trial.narrowed, trial.doubtful});
       return;
     }
     Reason& reason = reasons_[trial.reason_id];
@@ -170,7 +172,7 @@ class Searcher {
     const Score& s = found.score;
     std::vector<double> key = {
         static_cast<double>(!found.variant->given.offload && s.offload > Bytes()),
-        static_cast<double>(found.narrowed)};
+        static_cast<double>(found.narrowed), static_cast<double>(found.doubtful)};
     const auto add = [&](Objective objective) {
       switch (objective) {
         case Objective::kMaxConcurrency:

@@ -49,6 +49,7 @@ class Trier {
       const auto required = static_cast<double>(out_.deployment.require_concurrency);
       if (score.concurrency >= required) {
         out_.score = score;
+        out_.doubtful = std::any_of(plan.findings.begin(), plan.findings.end(), IsIssueDoubt);
       } else {
         // The cache has room for them; the scheduler would not run them.
         Reject("short.max_num_seqs",

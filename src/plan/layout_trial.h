@@ -26,6 +26,7 @@ struct Trial {
   std::optional<Error> refused;  // a request that no engine takes
   bool illegal = false;
   bool narrowed = false;  // the cache got a lower precision that nobody asked for
+  bool doubtful = false;  // a known issue of an earlier version may still stop it
   int64_t evaluated = 0;
 };
 

@@ -46,6 +46,18 @@ std::string WithoutPartition(const Plan& plan) {
   return text;
 }
 
+// What --vary gave it, behind the name of its layout: "TP8 × PP2, kv-cache-dtype fp8". Engines have
+// a column of their own.
+std::string WithSettings(std::string name, const Candidate& c) {
+  for (const auto& [option, value] : c.settings) {
+    if (option == "engine") continue;
+    name += ", " + Printable(option) + (value.empty() ? "" : " " + Printable(value, 40));
+  }
+  return name;
+}
+
+std::string NameOf(const Candidate& c) { return WithSettings(DescribeLayout(c.plan), c); }
+
 bool IsUnsure(const Candidate& c) { return c.plan.verdict_high != Verdict::kFits; }
 
 // What the pinned allocator takes on the node that takes most.
@@ -99,6 +111,7 @@ TextTable MakeTable(const SearchResult& result, Drawing drawing) {
     if (const size_t at = layout.find(kExperts); is_short && at != std::string::npos) {
       layout.replace(at, kExperts.size(), ", EP");
     }
+    layout = WithSettings(std::move(layout), c);
     if (c.narrowed) layout += ", FP8 cache";
     add({fmt::format("{}{}", c.pareto ? "*" : "", i + 1), IsUnsure(c) ? "?" : "",
          FormatCount(c.score.gpus), FormatTimes(c.score.concurrency), FormatCount(c.score.window),
@@ -171,7 +184,7 @@ std::string CommandLine(const Candidate& c) {
 }
 
 std::string Details(const Candidate& c, size_t number, size_t width) {
-  std::string out = Wrap(fmt::format("{}. {}", number, DescribeLayout(c.plan)), width, 0, 4);
+  std::string out = Wrap(fmt::format("{}. {}", number, NameOf(c)), width, 0, 4);
   out += Limits(c, width);
   for (const Finding& finding : c.plan.findings) {
     if (finding.severity != Severity::kWarning) continue;
@@ -219,7 +232,7 @@ std::string Instead(const SearchResult& result, size_t width) {
       continue;
     }
     const Candidate& c = *other.candidate;
-    std::string text = fmt::format("{}: {} on {}; {}", kind, DescribeLayout(c.plan),
+    std::string text = fmt::format("{}: {} on {}; {}", kind, NameOf(c),
                                    Plural(c.score.gpus, "card", "cards"), Capacity(c));
     if (c.score.offload > Bytes()) {
       text += fmt::format(", with {} of a card's weights in host memory",
@@ -395,7 +408,7 @@ std::string RenderSearchTable(const SearchResult& result, const SearchRequest& r
   std::string closing = "no layout fits";
   if (told > 0) {
     const Candidate& best = result.candidates[0];
-    closing = fmt::format("best: {}; {}", DescribeLayout(best.plan), Capacity(best));
+    closing = fmt::format("best: {}; {}", NameOf(best), Capacity(best));
   }
   std::string last = Wrap(closing, width, 0, 2);
   if (options.color) {

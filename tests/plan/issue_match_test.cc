@@ -97,6 +97,23 @@ TEST(IssueMatchTest, MemoryIsToldBesideThem) {
   EXPECT_THAT(memory->fix, HasSubstr("--cpu-offload-gb"));
 }
 
+// An error of an earlier version is a doubt; a warning of the same one is no word any more.
+TEST(IssueMatchTest, WhatStoppedAnEarlierVersion) {
+  KnownIssue issue;
+  issue.id = "one";
+  issue.severity = Severity::kError;
+  issue.seen = "0.28.0";
+  EXPECT_TRUE(IsIssueDoubt(FindingOf(issue, "0.31.0")));
+  EXPECT_FALSE(IsIssueDoubt(FindingOf(issue, "0.28.0")));
+  EXPECT_TRUE(IsIssueError(FindingOf(issue, "0.28.0")));
+  issue.severity = Severity::kWarning;
+  EXPECT_FALSE(IsIssueDoubt(FindingOf(issue, "0.28.0")));
+  EXPECT_FALSE(IsIssueDoubt({"fit.one", Severity::kWarning, "",
+                             "which a later version may have "
+                             "mended",
+                             ""}));
+}
+
 TEST(IssueMatchTest, TheVerdictOfAPlanWithOne) {
   Plan plan;
   plan.verdict = plan.verdict_low = plan.verdict_high = Verdict::kFits;

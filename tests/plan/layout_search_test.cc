@@ -294,6 +294,30 @@ TEST(LayoutSearch, Scores) {
   EXPECT_FALSE(ObjectiveOf("max-speed"));
 }
 
+// An FP8 cache would hold more, and the newest version that anybody saw it in did not start on
+// Hopper: whoever asks for both gets the one that starts first.
+TEST(LayoutSearch, WhatAnEarlierVersionRefusedRanksBelow) {
+  SearchRequest request = PublishedQuestion("h20-141", 2);
+  request.limit = 100;
+  request.variants.push_back(request.variants[0]);
+  request.variants[0].settings = {{"kv-cache-dtype", "fp8"}};
+  request.variants[0].base.settings.kv_cache_dtype = "fp8";
+  request.variants[1].settings = {{"kv-cache-dtype", "auto"}};
+  for (SearchVariant& variant : request.variants) {
+    variant.given = {.tp = true, .pp = true, .dp = true, .dcp = true, .cache_dtype = true};
+    variant.base.sizes = {.tp = 8, .pp = 2};
+  }
+  const SearchResult result = Search("kimi-k3", request);
+  ASSERT_EQ(result.candidates.size(), 1u);
+  EXPECT_EQ(result.candidates[0].settings, request.variants[1].settings);
+  EXPECT_GE(result.candidates[0].alike, 1);
+  // Alone, it is a candidate.
+  request.variants.pop_back();
+  const SearchResult alone = Search("kimi-k3", request);
+  ASSERT_EQ(alone.candidates.size(), 1u);
+  EXPECT_GT(alone.candidates[0].score.concurrency, result.candidates[0].score.concurrency);
+}
+
 TEST(LayoutSearch, LeastOverTheNetworkThenTheMostRequests) {
   SearchRequest request = Asking("h20-141", 2);
   request.variants[0].base.settings.max_model_len = 32'768;

@@ -89,6 +89,18 @@ TEST(SearchReport, TableAndDocument) {
   }
 }
 
+TEST(SearchReport, WhatWasVariedStandsBehindTheLayout) {
+  const SearchRequest request = Asking();
+  SearchResult result = Search(request);
+  ASSERT_FALSE(result.candidates.empty());
+  result.candidates[0].settings = {{"engine", "vllm@0.30.0"}, {"kv-cache-dtype", "fp8"}};
+  const std::string table = RenderSearchTable(result, request);
+  EXPECT_THAT(table, HasSubstr("  TP8, kv-cache-dtype fp8  "));
+  EXPECT_THAT(table, HasSubstr("\n1. TP8, kv-cache-dtype fp8\n"));
+  EXPECT_THAT(table, HasSubstr("\nbest: TP8, kv-cache-dtype fp8; "));
+  EXPECT_THAT(table, testing::Not(HasSubstr("engine vllm@")));
+}
+
 TEST(SearchReport, OtherKindsAndWhatRunsToday) {
   SearchRequest request = Asking();
   request.limit = 1;
