@@ -3,6 +3,9 @@ include(GoogleTest)
 # shardplan_layer_test(<layer> <sources...>): one binary per layer, one file per source under test.
 # Tests see the test data as SHARDPLAN_TEST_DATA and the program as SHARDPLAN_BINARY.
 #
+# With SHARDPLAN_UNITY_TESTS several sources are compiled as one, a half of a whole build's time; an
+# edit then compiles its neighbours too. Names of anonymous namespaces have to differ in a folder.
+#
 # Heavy headers are compiled once for all of them, and the tests themselves with little optimization:
 # compiling them is most of a build, running them a few seconds.
 add_executable(test_headers ${CMAKE_CURRENT_LIST_DIR}/test_headers.cc)
@@ -22,6 +25,8 @@ function(shardplan_layer_test layer)
     ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
   shardplan_test_settings(${layer}_test)
   target_precompile_headers(${layer}_test REUSE_FROM test_headers)
+  set_target_properties(${layer}_test PROPERTIES
+    UNITY_BUILD ${SHARDPLAN_UNITY_TESTS} UNITY_BUILD_BATCH_SIZE 6)
   target_compile_definitions(${layer}_test PRIVATE
     SHARDPLAN_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
     SHARDPLAN_EXAMPLES="${PROJECT_SOURCE_DIR}/examples"

@@ -9,8 +9,8 @@
 namespace shardplan {
 namespace {
 
-constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
-constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
+constexpr int64_t kMostBytes = std::numeric_limits<int64_t>::max();
+constexpr int64_t kLeastBytes = std::numeric_limits<int64_t>::min();
 
 std::string BytesError(std::string_view text) {
   const Result<Bytes> parsed = ParseBytes(text);
@@ -57,7 +57,7 @@ TEST(FormatTest, AutoPicksTheLargestUnitUpToGiB) {
   EXPECT_EQ(FormatAuto(Bytes(75 * kMiB + kMiB / 2)), "75.5 MiB");
   EXPECT_EQ(FormatAuto(Bytes(kGiB)), "1.000 GiB");
   EXPECT_EQ(FormatAuto(Bytes(-2 * kTiB)), "-2,048.000 GiB");
-  EXPECT_EQ(FormatAuto(Bytes(kMin)), "-8,589,934,592.000 GiB");
+  EXPECT_EQ(FormatAuto(Bytes(kLeastBytes)), "-8,589,934,592.000 GiB");
 }
 
 TEST(FormatTest, GroupsDigits) {
@@ -67,8 +67,8 @@ TEST(FormatTest, GroupsDigits) {
   EXPECT_EQ(FormatCount(497'220), "497,220");
   EXPECT_EQ(FormatCount(-999), "-999");
   EXPECT_EQ(FormatCount(-1'000), "-1,000");
-  EXPECT_EQ(FormatCount(kMax), "9,223,372,036,854,775,807");
-  EXPECT_EQ(FormatCount(kMin), "-9,223,372,036,854,775,808");
+  EXPECT_EQ(FormatCount(kMostBytes), "9,223,372,036,854,775,807");
+  EXPECT_EQ(FormatCount(kLeastBytes), "-9,223,372,036,854,775,808");
 }
 
 TEST(UnitTypesTest, ConvertEachTheirOwnWay) {
@@ -103,7 +103,7 @@ TEST(ParseBytesTest, TheUnitDecides) {
                                          {"150109880320 B", 150'109'880'320},
                                          {"0B", 0},
                                          {"94.97 GiB", 101'973'261'025},
-                                         {"9223372036854775807B", kMax}}) {
+                                         {"9223372036854775807B", kMostBytes}}) {
     const Result<Bytes> parsed = ParseBytes(c.text);
     ASSERT_TRUE(parsed) << c.text << ": " << parsed.error().ToString();
     EXPECT_EQ(parsed->count(), c.expected) << c.text;

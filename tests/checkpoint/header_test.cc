@@ -11,12 +11,12 @@
 namespace shardplan {
 namespace {
 
-Result<ParsedHeader> Parse(std::string_view text, int64_t payload) {
+Result<ParsedHeader> ParseTensors(std::string_view text, int64_t payload) {
   return ParseHeader("s.safetensors", PaddedText(text), Bytes(payload));
 }
 
-std::string ErrorOf(std::string_view text, int64_t payload = 12) {
-  const auto header = Parse(text, payload);
+std::string HeaderError(std::string_view text, int64_t payload = 12) {
+  const auto header = ParseTensors(text, payload);
   if (header) return "no error";
   EXPECT_EQ(header.error().code, ErrorCode::kInvalidInput);
   EXPECT_EQ(header.error().subject, "s.safetensors");
@@ -38,7 +38,7 @@ std::string With(std::string_view dtype, std::string_view shape, std::string_vie
 }
 
 TEST(HeaderTest, ReadsTensors) {
-  const auto header = Parse(
+  const auto header = ParseTensors(
       R"( {"__metadata__":{"format":"pt"},
           "l.0.w":{"dtype":"BF16","shape":[2,3],"data_offsets":[0,12]},
           "l.1.w":{"shape":[2,3],"data_offsets":[12,24],"dtype":"BF16"},
@@ -56,13 +56,13 @@ TEST(HeaderTest, ReadsTensors) {
 }
 
 TEST(HeaderTest, EmptyIsFine) {
-  EXPECT_TRUE(Parse("{}", 0));
-  EXPECT_TRUE(Parse("{}      ", 0));
-  EXPECT_TRUE(Parse(R"({"__metadata__":{}})", 0));
+  EXPECT_TRUE(ParseTensors("{}", 0));
+  EXPECT_TRUE(ParseTensors("{}      ", 0));
+  EXPECT_TRUE(ParseTensors(R"({"__metadata__":{}})", 0));
 }
 
 TEST(HeaderTest, OrdersByOffset) {
-  const auto header = Parse(
+  const auto header = ParseTensors(
       R"({"c":{"dtype":"U8","shape":[4],"data_offsets":[6,10]},
           "z":{"dtype":"U8","shape":[0],"data_offsets":[6,6]},
           "a":{"dtype":"U8","shape":[0],"data_offsets":[6,6]},
@@ -76,16 +76,16 @@ TEST(HeaderTest, OrdersByOffset) {
 }
 
 TEST(HeaderTest, UnescapesNames) {
-  const auto header = Parse(
+  const auto header = ParseTensors(
       R"({"a\"\\\/\n\u00e9\ud83d\ude00":{"dtype":"U8","\u0073hape":[1],"data_offsets":[0,1]}})", 1);
   ASSERT_TRUE(header) << header.error().ToString();
   EXPECT_EQ(NameIn(*header, 0), "a\"\\/\né😀");
 }
 
 TEST(HeaderTest, EscapedAndPlainSpellingsAreOneName) {
-  EXPECT_EQ(ErrorOf(R"({"a.1":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},
+  EXPECT_EQ(HeaderError(R"({"a.1":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},
                         "a.\u0031":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})",
-                    2),
+                        2),
             "tensor a.1: expected once, found twice in this header");
 }
 
@@ -94,9 +94,9 @@ TEST(HeaderTest, EveryTruncationIsAnError) {
   const std::string whole =
       R"({"__metadata__":{"format":"pt"},"l.0.w\u0041":{"dtype":"BF16","shape":[2,3],)"
       R"("data_offsets":[0,12]},"y":{"dtype":"U8","shape":[1],"data_offsets":[12,13]}})";
-  ASSERT_TRUE(Parse(whole, 13));
+  ASSERT_TRUE(ParseTensors(whole, 13));
   for (size_t size = 0; size < whole.size(); ++size) {
-    EXPECT_FALSE(Parse(std::string_view(whole).substr(0, size), 13)) << size;
+    EXPECT_FALSE(ParseTensors(std::string_view(whole).substr(0, size), 13)) << size;
   }
 }
 
@@ -106,18 +106,18 @@ TEST(HeaderTest, AControlCharacterAnywhereIsAnError) {
   for (size_t at = 0; at < whole.size(); ++at) {
     std::string broken = whole;
     broken[at] = '\x01';
-    EXPECT_FALSE(Parse(broken, 12)) << at;
+    EXPECT_FALSE(ParseTensors(broken, 12)) << at;
   }
 }
 
-struct Bad {
+struct BadHeader {
   std::string text;
   std::string_view error;
 };
 
 TEST(HeaderTest, RefusesWhatIsNotJson) {
   const std::string good = With("\"BF16\"", "[2,3]", "[0,12]");
-  const Bad table[] = {
+  const BadHeader table[] = {
       {"", "expected a JSON header, found nothing but blanks"},
       {"  \n", "expected a JSON header, found nothing but blanks"},
       {"[]", "expected a JSON header, found text that begins with '['"},
@@ -150,11 +150,11 @@ TEST(HeaderTest, RefusesWhatIsNotJson) {
       {With("\"BF16\"", "[2,3}", "[0,12]"),
        "expected a JSON header, found malformed JSON near byte 33"},
   };
-  for (const Bad& bad : table) EXPECT_EQ(ErrorOf(bad.text), bad.error) << bad.text;
+  for (const BadHeader& bad : table) EXPECT_EQ(HeaderError(bad.text), bad.error) << bad.text;
 }
 
 TEST(HeaderTest, RefusesBadEntries) {
-  const Bad table[] = {
+  const BadHeader table[] = {
       {R"({"x":1})", "tensor x: expected an object with dtype, shape and data_offsets, found 1"},
       {R"({"x":null})",
        "tensor x: expected an object with dtype, shape and data_offsets, found null"},
@@ -181,17 +181,17 @@ TEST(HeaderTest, RefusesBadEntries) {
       {R"({"__metadata__":{"a":{"b":"c"}}})",
        "expected __metadata__ to map strings to strings, found something else in it"},
   };
-  for (const Bad& bad : table) EXPECT_EQ(ErrorOf(bad.text), bad.error) << bad.text;
+  for (const BadHeader& bad : table) EXPECT_EQ(HeaderError(bad.text), bad.error) << bad.text;
 }
 
 TEST(HeaderTest, RefusesBadDTypes) {
-  EXPECT_EQ(ErrorOf(With("\"F7\"", "[2,3]", "[0,12]")),
+  EXPECT_EQ(HeaderError(With("\"F7\"", "[2,3]", "[0,12]")),
             "tensor x: expected a dtype that safetensors knows (BF16, F8_E4M3, F4 …), found F7 | "
             "the file is corrupt, or newer than this program");
-  EXPECT_EQ(ErrorOf(With("\"bf16\"", "[2,3]", "[0,12]")),
+  EXPECT_EQ(HeaderError(With("\"bf16\"", "[2,3]", "[0,12]")),
             "tensor x: expected a dtype that safetensors knows (BF16, F8_E4M3, F4 …), found bf16 | "
             "the file is corrupt, or newer than this program");
-  EXPECT_EQ(ErrorOf(With("16", "[2,3]", "[0,12]")),
+  EXPECT_EQ(HeaderError(With("16", "[2,3]", "[0,12]")),
             "tensor x: expected dtype to be a string, found 16");
 }
 
@@ -201,18 +201,18 @@ TEST(HeaderTest, RefusesBadShapes) {
   for (const std::string_view dim :
        {"-1", "-0", "1.0", "1e3", "9223372036854775808", "18446744073709551616",
         "99999999999999999999999999", "\"2\"", "true", "null", "01", "0x10", "+1", "1a"}) {
-    EXPECT_EQ(ErrorOf(With("\"U8\"", "[2," + std::string(dim) + "]", "[0,12]")),
+    EXPECT_EQ(HeaderError(With("\"U8\"", "[2," + std::string(dim) + "]", "[0,12]")),
               std::string(kDims) + std::string(dim));
   }
-  EXPECT_EQ(ErrorOf(With("\"U8\"", "[[2]]", "[0,12]")), std::string(kDims) + "[");
-  EXPECT_EQ(ErrorOf(With("\"U8\"", "12", "[0,12]")),
+  EXPECT_EQ(HeaderError(With("\"U8\"", "[[2]]", "[0,12]")), std::string(kDims) + "[");
+  EXPECT_EQ(HeaderError(With("\"U8\"", "12", "[0,12]")),
             "tensor x: expected shape to be an array, found 12");
 }
 
 TEST(HeaderTest, RefusesBadOffsets) {
   constexpr std::string_view kOffsets =
       "tensor x: expected data_offsets to be two integers from 0 to 2^63 - 1, found ";
-  const Bad table[] = {
+  const BadHeader table[] = {
       {"[0,-1]", "-1"},
       {"[0,1.5]", "1.5"},
       {"[0,9223372036854775808]", "9223372036854775808"},
@@ -220,19 +220,20 @@ TEST(HeaderTest, RefusesBadOffsets) {
       {"{}", "{"},
       {"12", "12"},
   };
-  for (const Bad& bad : table) {
-    EXPECT_EQ(ErrorOf(With("\"BF16\"", "[2,3]", bad.text)),
+  for (const BadHeader& bad : table) {
+    EXPECT_EQ(HeaderError(With("\"BF16\"", "[2,3]", bad.text)),
               std::string(kOffsets) + std::string(bad.error));
   }
-  EXPECT_EQ(ErrorOf(With("\"BF16\"", "[2,3]", "[]")), "tensor x: expected 2 data_offsets, found 0");
-  EXPECT_EQ(ErrorOf(With("\"BF16\"", "[2,3]", "[0,12,24]")),
+  EXPECT_EQ(HeaderError(With("\"BF16\"", "[2,3]", "[]")),
+            "tensor x: expected 2 data_offsets, found 0");
+  EXPECT_EQ(HeaderError(With("\"BF16\"", "[2,3]", "[0,12,24]")),
             "tensor x: expected 2 data_offsets, found 3");
-  EXPECT_EQ(ErrorOf(With("\"BF16\"", "[2,3]", "[12,0]")),
+  EXPECT_EQ(HeaderError(With("\"BF16\"", "[2,3]", "[12,0]")),
             "tensor x: expected data_offsets in order, found [12, 0]");
 }
 
 TEST(HeaderTest, RefusesSizesThatDoNotFit) {
-  const Bad table[] = {
+  const BadHeader table[] = {
       {With("\"BF16\"", "[2,3]", "[0,13]"),
        "tensor x: shape [2, 3] of BF16 takes 12 bytes, its data_offsets [0, 13] span 13"},
       {With("\"F4\"", "[3]", "[0,12]"),
@@ -247,9 +248,10 @@ TEST(HeaderTest, RefusesSizesThatDoNotFit) {
        "tensor x: shape [9007199254740993] of U8 takes 9007199254740993 bytes, its data_offsets "
        "[0, 12] span 12"},
   };
-  for (const Bad& bad : table) EXPECT_EQ(ErrorOf(bad.text), bad.error) << bad.text;
+  for (const BadHeader& bad : table) EXPECT_EQ(HeaderError(bad.text), bad.error) << bad.text;
   // Zero elements, whatever else is in the shape.
-  EXPECT_TRUE(Parse(With("\"F64\"", "[9223372036854775807,9223372036854775807,0]", "[0,0]"), 0));
+  EXPECT_TRUE(
+      ParseTensors(With("\"F64\"", "[9223372036854775807,9223372036854775807,0]", "[0,0]"), 0));
 }
 
 std::string TwoTensors(std::string_view a, std::string_view b) {
@@ -258,22 +260,22 @@ std::string TwoTensors(std::string_view a, std::string_view b) {
 }
 
 TEST(HeaderTest, RefusesPayloadsThatAreNotTiled) {
-  EXPECT_TRUE(Parse(TwoTensors("[0,4]", "[4,8]"), 8));
-  EXPECT_TRUE(Parse(TwoTensors("[4,8]", "[0,4]"), 8));
-  EXPECT_EQ(ErrorOf(TwoTensors("[0,4]", "[5,9]"), 9),
+  EXPECT_TRUE(ParseTensors(TwoTensors("[0,4]", "[4,8]"), 8));
+  EXPECT_TRUE(ParseTensors(TwoTensors("[4,8]", "[0,4]"), 8));
+  EXPECT_EQ(HeaderError(TwoTensors("[0,4]", "[5,9]"), 9),
             "tensor a.1: expected its data to begin at 4, found 5: the payload has a hole");
-  EXPECT_EQ(ErrorOf(TwoTensors("[0,4]", "[3,7]"), 7),
+  EXPECT_EQ(HeaderError(TwoTensors("[0,4]", "[3,7]"), 7),
             "tensor a.1: expected its data to begin at 4, found 3: the payload has tensors that "
             "overlap");
-  EXPECT_EQ(ErrorOf(TwoTensors("[0,4]", "[0,4]"), 4),
+  EXPECT_EQ(HeaderError(TwoTensors("[0,4]", "[0,4]"), 4),
             "tensor a.1: expected its data to begin at 4, found 0: the payload has tensors that "
             "overlap");
-  EXPECT_EQ(ErrorOf(TwoTensors("[1,5]", "[5,9]"), 9),
+  EXPECT_EQ(HeaderError(TwoTensors("[1,5]", "[5,9]"), 9),
             "tensor a.0: expected its data to begin at 0, found 1: the payload has a hole");
-  EXPECT_EQ(ErrorOf(TwoTensors("[0,4]", "[4,8]"), 7),
+  EXPECT_EQ(HeaderError(TwoTensors("[0,4]", "[4,8]"), 7),
             "expected 8 B of payload, found 7 B | the file is truncated; fetch it again");
-  EXPECT_EQ(ErrorOf(TwoTensors("[0,4]", "[4,8]"), 9), "expected 8 B of payload, found 9 B");
-  EXPECT_EQ(ErrorOf("{}", 1), "expected 0 B of payload, found 1 B");
+  EXPECT_EQ(HeaderError(TwoTensors("[0,4]", "[4,8]"), 9), "expected 8 B of payload, found 9 B");
+  EXPECT_EQ(HeaderError("{}", 1), "expected 0 B of payload, found 1 B");
 }
 
 TEST(HeaderTest, DeepNestingIsAnErrorNotACrash) {
@@ -283,7 +285,7 @@ TEST(HeaderTest, DeepNestingIsAnErrorNotACrash) {
     for (const std::string& text :
          {deep, R"({"x":)" + deep, R"({"__metadata__":)" + deep, With("\"U8\"", deep, "[0,1]"),
           With(deep, "[1]", "[0,1]"), R"({"__metadata__":{"a":)" + deep}) {
-      EXPECT_FALSE(Parse(text, 0));
+      EXPECT_FALSE(ParseTensors(text, 0));
     }
   }
 }
@@ -292,7 +294,7 @@ TEST(HeaderTest, ReadsWhatTheBuilderWrites) {
   const std::vector<testing_support::TestTensor> tensors = {
       {"a.0.w", "BF16", {2, 3}}, {"a.1.w", "F4", {2, 3}}, {"b", "F6_E2M3", {4}}};
   const auto header =
-      Parse(testing_support::HeaderJson(tensors), testing_support::PayloadOf(tensors));
+      ParseTensors(testing_support::HeaderJson(tensors), testing_support::PayloadOf(tensors));
   ASSERT_TRUE(header) << header.error().ToString();
   EXPECT_EQ(header->tensors.back().end, 12 + 3 + 3);
 }

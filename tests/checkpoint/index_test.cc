@@ -9,12 +9,12 @@
 namespace shardplan {
 namespace {
 
-Result<ParsedIndex> Parse(std::string_view text) {
+Result<ParsedIndex> ParseEntries(std::string_view text) {
   return ParseIndex("m.index.json", PaddedText(text));
 }
 
-std::string ErrorOf(std::string_view text) {
-  const auto index = Parse(text);
+std::string IndexError(std::string_view text) {
+  const auto index = ParseEntries(text);
   if (index) return "no error";
   EXPECT_EQ(index.error().code, ErrorCode::kInvalidInput);
   EXPECT_EQ(index.error().subject, "m.index.json");
@@ -23,7 +23,7 @@ std::string ErrorOf(std::string_view text) {
 }
 
 TEST(IndexTest, ReadsTheUsualForm) {
-  const auto index = Parse(R"({
+  const auto index = ParseEntries(R"({
   "metadata": {
     "total_parameters": 12,
     "total_size": 24
@@ -50,7 +50,7 @@ TEST(IndexTest, ReadsTheUsualForm) {
 TEST(IndexTest, MetadataIsFree) {
   const std::string_view rest = R"(,"weight_map":{"a":"b"}})";
   const auto total = [&](std::string_view metadata) {
-    const auto index = Parse(R"({"metadata":)" + std::string(metadata) + std::string(rest));
+    const auto index = ParseEntries(R"({"metadata":)" + std::string(metadata) + std::string(rest));
     if (!index) return index.error().message;
     if (index->total_size) return std::to_string(*index->total_size);
     return "bad: " + index->bad_total_size;
@@ -71,23 +71,23 @@ TEST(IndexTest, MetadataIsFree) {
 }
 
 TEST(IndexTest, WeightMapMayComeFirst) {
-  EXPECT_TRUE(Parse(R"({"weight_map":{"a":"b"},"metadata":{"total_size":1},"more":[[]]})"));
+  EXPECT_TRUE(ParseEntries(R"({"weight_map":{"a":"b"},"metadata":{"total_size":1},"more":[[]]})"));
 }
 
 TEST(IndexTest, UnescapesNames) {
-  const auto index = Parse(R"({"weight_map":{"a\u002e7":"b\u0020c"}})");
+  const auto index = ParseEntries(R"({"weight_map":{"a\u002e7":"b\u0020c"}})");
   ASSERT_TRUE(index) << index.error().ToString();
   EXPECT_EQ(index->patterns[0], "a.{}");
   EXPECT_EQ(index->shard_names[0], "b c");
 }
 
-struct Bad {
+struct BadIndex {
   std::string_view text;
   std::string_view error;
 };
 
 TEST(IndexTest, RefusesWhatIsNoIndex) {
-  const Bad table[] = {
+  const BadIndex table[] = {
       {"", "expected a JSON index, found nothing but blanks"},
       {"[]", "expected a JSON index, found text that begins with '['"},
       {"\"weight_map\"", "expected a JSON index, found text that begins with '\"'"},
@@ -122,7 +122,7 @@ TEST(IndexTest, RefusesWhatIsNoIndex) {
       {R"({"x":"\q","weight_map":{"a":"b"}})",
        "expected a JSON index, found a string with a bad escape near byte 9"},
   };
-  for (const Bad& bad : table) EXPECT_EQ(ErrorOf(bad.text), bad.error) << bad.text;
+  for (const BadIndex& bad : table) EXPECT_EQ(IndexError(bad.text), bad.error) << bad.text;
 }
 
 TEST(IndexTest, RefusesToLeaveTheDirectory) {
@@ -131,25 +131,25 @@ TEST(IndexTest, RefusesToLeaveTheDirectory) {
   };
   for (const std::string_view file :
        {"../x.safetensors", "/etc/passwd", "a/b.safetensors", "..", ".", "./x", "x/", ""}) {
-    EXPECT_EQ(ErrorOf(with_file(file)),
+    EXPECT_EQ(IndexError(with_file(file)),
               "tensor w: expected the plain name of a file in the same directory, found '" +
                   std::string(file) + "'");
   }
-  EXPECT_EQ(ErrorOf(with_file("a\\u0000b")),
+  EXPECT_EQ(IndexError(with_file("a\\u0000b")),
             "tensor w: expected the plain name of a file in the same directory, found 'a\\x00b'");
-  EXPECT_EQ(ErrorOf(with_file("..\\/x")),
+  EXPECT_EQ(IndexError(with_file("..\\/x")),
             "tensor w: expected the plain name of a file in the same directory, found '../x'");
-  EXPECT_EQ(Parse(with_file("../x")).error().hint,
+  EXPECT_EQ(ParseEntries(with_file("../x")).error().hint,
             "an index must not point outside of its directory; do not trust this one");
-  EXPECT_TRUE(Parse(with_file("..x")));
+  EXPECT_TRUE(ParseEntries(with_file("..x")));
 }
 
 TEST(IndexTest, EveryTruncationIsAnError) {
   const std::string whole =
       R"({"metadata":{"total_size":24,"x":[true,null,"\n"]},"weight_map":{"a.0":"b"}})";
-  ASSERT_TRUE(Parse(whole));
+  ASSERT_TRUE(ParseEntries(whole));
   for (size_t size = 0; size < whole.size(); ++size) {
-    EXPECT_FALSE(Parse(std::string_view(whole).substr(0, size))) << size;
+    EXPECT_FALSE(ParseEntries(std::string_view(whole).substr(0, size))) << size;
   }
 }
 
@@ -160,12 +160,12 @@ TEST(IndexTest, DeepNestingIsAnErrorNotACrash) {
     std::string close;
     for (int level = 0; level < 10000; ++level) close += open == "[" ? "]" : "}";
     const std::string value = open == "[" ? deep + close : deep + "1" + close;
-    EXPECT_EQ(ErrorOf(R"({"metadata":)" + value + R"(,"weight_map":{"a":"b"}})").substr(0, 50),
+    EXPECT_EQ(IndexError(R"({"metadata":)" + value + R"(,"weight_map":{"a":"b"}})").substr(0, 50),
               "expected a JSON index, found JSON nested too deepl");
-    EXPECT_FALSE(Parse(R"({"x":)" + value + R"(,"weight_map":{"a":"b"}})"));
-    EXPECT_FALSE(Parse(R"({"weight_map":)" + value + "}"));
-    EXPECT_FALSE(Parse(R"({"weight_map":{"a":)" + value + "}}"));
-    EXPECT_FALSE(Parse(deep));
+    EXPECT_FALSE(ParseEntries(R"({"x":)" + value + R"(,"weight_map":{"a":"b"}})"));
+    EXPECT_FALSE(ParseEntries(R"({"weight_map":)" + value + "}"));
+    EXPECT_FALSE(ParseEntries(R"({"weight_map":{"a":)" + value + "}}"));
+    EXPECT_FALSE(ParseEntries(deep));
   }
 }
 

@@ -15,7 +15,7 @@ using testing_support::CheckpointBuilder;
 using testing_support::TempDir;
 using testing_support::TwoShardModel;
 
-std::string ErrorOf(const std::string& path, const OpenOptions& options = {}) {
+std::string InventoryError(const std::string& path, const OpenOptions& options = {}) {
   const auto inventory = OpenCheckpoint(path, options);
   return inventory ? "no error" : inventory.error().ToString();
 }
@@ -138,7 +138,7 @@ TEST(InventoryTest, AHuggingFaceCache) {
   }
   // A link whose blob is not there yet is a shard that is missing.
   std::filesystem::remove(model.Path("blob3"));
-  EXPECT_EQ(ErrorOf(snapshot),
+  EXPECT_EQ(InventoryError(snapshot),
             snapshot +
                 "/model.safetensors.index.json: expected 2 shards, 1 of them missing: "
                 "model-00002-of-00002.safetensors; fetch the missing ones");
@@ -148,7 +148,7 @@ TEST(InventoryTest, MissingShards) {
   const TempDir dir;
   TwoShardModel(dir.path());
   std::filesystem::remove(dir.Path(CheckpointBuilder::ShardName(1, 2)));
-  EXPECT_EQ(ErrorOf(dir.path()),
+  EXPECT_EQ(InventoryError(dir.path()),
             dir.Path("model.safetensors.index.json") +
                 ": expected 2 shards, 1 of them missing: model-00001-of-00002.safetensors; fetch "
                 "the missing ones");
@@ -218,7 +218,7 @@ TEST(InventoryTest, WithoutAnIndex) {
                 ": 2 .safetensors files and no index; all of them are taken as one model\n");
 
   model.Shard("c.safetensors", {{"x"}});
-  EXPECT_EQ(ErrorOf(dir.path()),
+  EXPECT_EQ(InventoryError(dir.path()),
             dir.path() +
                 ": tensor x: expected in one shard, found in a.safetensors and in c.safetensors (1 "
                 "tensor like this); keep one set of weights in the directory");
@@ -230,13 +230,13 @@ TEST(InventoryTest, IndexAndShardsMustAgree) {
   const std::string index = dir.Path("model.safetensors.index.json");
   model.List("lm_head.weight", CheckpointBuilder::ShardName(2, 2)).Index();
   EXPECT_EQ(
-      ErrorOf(dir.path()),
+      InventoryError(dir.path()),
       index +
           ": tensor lm_head.weight: expected in model-00002-of-00002.safetensors, found in no "
           "shard (1 tensor like this); index and shards are not of one checkpoint; fetch "
           "both again from one revision");
   model.Unlist("lm_head.weight").Unlist("model.layers.0.input_layernorm.weight").Index();
-  EXPECT_EQ(ErrorOf(dir.path()),
+  EXPECT_EQ(InventoryError(dir.path()),
             dir.Path("model-00001-of-00002.safetensors") +
                 ": tensor model.layers.0.input_layernorm.weight: expected in the index, which does "
                 "not list it (1 tensor like this); index and shards are not of one checkpoint; "
@@ -270,7 +270,7 @@ TEST(InventoryTest, AFaultyShardIsNamed) {
   auto model = TwoShardModel(dir.path());
   const std::string shard = dir.Path(CheckpointBuilder::ShardName(2, 2));
   std::filesystem::resize_file(shard, std::filesystem::file_size(shard) - 1);
-  EXPECT_EQ(ErrorOf(dir.path()).substr(0, shard.size() + 10), shard + ": expected");
+  EXPECT_EQ(InventoryError(dir.path()).substr(0, shard.size() + 10), shard + ": expected");
 }
 
 TEST(InventoryTest, LfsPointers) {
@@ -282,20 +282,20 @@ TEST(InventoryTest, LfsPointers) {
   constexpr std::string_view kAdvice =
       ": expected the file itself, found a Git LFS pointer: the directory holds LFS pointers, not "
       "weights; run `git lfs pull` in it";
-  EXPECT_EQ(ErrorOf(dir.path()), shard + std::string(kAdvice));
+  EXPECT_EQ(InventoryError(dir.path()), shard + std::string(kAdvice));
   const std::string index = dir.Write("model.safetensors.index.json", kPointer);
-  EXPECT_EQ(ErrorOf(dir.path()), index + std::string(kAdvice));
+  EXPECT_EQ(InventoryError(dir.path()), index + std::string(kAdvice));
 }
 
 TEST(InventoryTest, Limits) {
   const TempDir dir;
   TwoShardModel(dir.path());
   const auto size = std::filesystem::file_size(dir.Path("model.safetensors.index.json"));
-  EXPECT_EQ(ErrorOf(dir.path(), {.max_index = Bytes(100)}),
+  EXPECT_EQ(InventoryError(dir.path(), {.max_index = Bytes(100)}),
             dir.Path("model.safetensors.index.json") +
                 ": expected an index of at most 100 B, the file has " + std::to_string(size) +
                 " B");
-  EXPECT_NE(ErrorOf(dir.path(), {.max_header = Bytes(100)})
+  EXPECT_NE(InventoryError(dir.path(), {.max_header = Bytes(100)})
                 .find("expected a header of at most 100 bytes, the file claims"),
             std::string::npos);
 }
@@ -306,7 +306,7 @@ TEST(InventoryTest, ALoopOfLinksEnds) {
   const std::string shard = CheckpointBuilder::ShardName(1, 2);
   std::filesystem::remove(dir.Path(shard));
   std::filesystem::create_symlink(shard, dir.Path(shard));
-  EXPECT_EQ(ErrorOf(dir.path()),
+  EXPECT_EQ(InventoryError(dir.path()),
             dir.Path(shard) + ": cannot open: Too many levels of symbolic links");
 }
 
@@ -316,7 +316,7 @@ TEST(InventoryTest, HostileIndexNamesDoNotReachTheDisk) {
                               12);
   const std::string model = dir.MakeDir("m");
   dir.Write("m/model.safetensors.index.json", R"({"weight_map":{"x":"../outside.safetensors"}})");
-  EXPECT_EQ(ErrorOf(model),
+  EXPECT_EQ(InventoryError(model),
             model +
                 "/model.safetensors.index.json: tensor x: expected the plain name of a file in the "
                 "same directory, found '../outside.safetensors'; an index must not point outside "

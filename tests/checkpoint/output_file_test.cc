@@ -18,7 +18,7 @@ size_t EntriesIn(const std::string& path) {
   return count;
 }
 
-std::string RefusalOf(const std::string& path) {
+std::string OutputRefusal(const std::string& path) {
   const auto staged = StagedDirectory::Create(path);
   return staged ? "no error" : staged.error().ToString();
 }
@@ -92,21 +92,21 @@ TEST(StagedDirectoryTest, TakesTheLastWordFromTheSystem) {
 TEST(StagedDirectoryTest, RefusesToOverwrite) {
   const TempDir dir;
   dir.Write("full/old", "");
-  EXPECT_EQ(RefusalOf(dir.Path("full")),
+  EXPECT_EQ(OutputRefusal(dir.Path("full")),
             dir.Path("full") +
                 ": expected a new or empty directory, found one that holds old; choose another "
                 "path; nothing is ever overwritten");
-  EXPECT_EQ(RefusalOf(dir.Write("file", "")),
+  EXPECT_EQ(OutputRefusal(dir.Write("file", "")),
             dir.Path("file") +
                 ": expected a new or empty directory, found a file; choose another path; nothing "
                 "is ever overwritten");
   dir.MakeDir("empty");
   std::filesystem::create_symlink("empty", dir.Path("link"));
-  EXPECT_EQ(RefusalOf(dir.Path("link")),
+  EXPECT_EQ(OutputRefusal(dir.Path("link")),
             dir.Path("link") +
                 ": expected a new or empty directory, found a symbolic link; choose another path; "
                 "nothing is ever overwritten");
-  EXPECT_EQ(RefusalOf(dir.Path("none/new")),
+  EXPECT_EQ(OutputRefusal(dir.Path("none/new")),
             dir.Path("none/new") + ": expected a new directory in one that is there, found no " +
                 dir.Path("none/") + "; create that first");
   for (const char* path : {"", ".", "..", "/", "a/.."}) {

@@ -14,7 +14,7 @@ namespace {
 
 using testing_support::TempDir;
 
-std::string ErrorOf(const std::string& path) {
+std::string SourceError(const std::string& path) {
   const auto source = LocateCheckpoint(path);
   if (source) return "no error";
   return source.error().message + "; " + source.error().hint;
@@ -43,7 +43,7 @@ TEST(SourceTest, TakesTheOnlyIndexThereIs) {
   dir.Write("pytorch_model.bin.index.json", "");
   EXPECT_EQ(LocateCheckpoint(dir.path())->index_path, dir.Path("weird.safetensors.index.json"));
   dir.Write("second.safetensors.index.json", "");
-  EXPECT_EQ(ErrorOf(dir.path()),
+  EXPECT_EQ(SourceError(dir.path()),
             "expected one index, found 2: second.safetensors.index.json, "
             "weird.safetensors.index.json; give the path of the one that is meant");
 }
@@ -104,29 +104,29 @@ TEST(SourceTest, RefusesWhatIsNoModel) {
   EXPECT_EQ(LocateCheckpoint(dir.Path("none")).error().ToString(),
             dir.Path("none") + ": cannot open: No such file or directory");
   EXPECT_EQ(LocateCheckpoint(dir.Path("none")).error().code, ErrorCode::kIo);
-  EXPECT_EQ(ErrorOf(dir.path()),
+  EXPECT_EQ(SourceError(dir.path()),
             "expected a config.json or .safetensors files, found an empty directory; check the "
             "path");
   dir.Write("notes.txt", "");
-  EXPECT_EQ(ErrorOf(dir.path()),
+  EXPECT_EQ(SourceError(dir.path()),
             "expected a config.json or .safetensors files, found 1 other entry; check the path");
-  EXPECT_EQ(ErrorOf(dir.Path("notes.txt")),
+  EXPECT_EQ(SourceError(dir.Path("notes.txt")),
             "expected a model directory, a model.safetensors.index.json, a .safetensors file or a "
             "config.json, found a file named otherwise; ");
   dir.Write("model.gguf", "");
-  EXPECT_EQ(ErrorOf(dir.path()),
+  EXPECT_EQ(SourceError(dir.path()),
             "expected a config.json or .safetensors files, found 2 other entries; only safetensors "
             "weights are read");
   dir.MakeDir("snapshots");
-  EXPECT_EQ(ErrorOf(dir.path()),
+  EXPECT_EQ(SourceError(dir.path()),
             "expected a config.json or .safetensors files, found 3 other entries; this is a "
             "repository of the Hugging Face cache; give one of the folders in snapshots/");
   ASSERT_EQ(::mkfifo(dir.Path("pipe.safetensors").c_str(), 0600), 0);
-  EXPECT_EQ(ErrorOf(dir.Path("pipe.safetensors")),
+  EXPECT_EQ(SourceError(dir.Path("pipe.safetensors")),
             "expected a model directory, a model.safetensors.index.json, a .safetensors file or a "
             "config.json, found a special file; ");
   std::filesystem::create_symlink("loop", dir.Path("loop"));
-  EXPECT_EQ(ErrorOf(dir.Path("loop")), "cannot open: Too many levels of symbolic links; ");
+  EXPECT_EQ(SourceError(dir.Path("loop")), "cannot open: Too many levels of symbolic links; ");
 }
 
 TEST(SourceTest, Presence) {

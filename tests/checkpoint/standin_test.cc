@@ -29,7 +29,7 @@ StandInPlan PlanOf(std::vector<StandInShard> shards, std::vector<StandInFile> fi
 }
 
 // The error of a plan with one shard of this one tensor.
-std::string RefusalOf(const StandInTensor& tensor) {
+std::string StandinRefusal(const StandInTensor& tensor) {
   const TempDir dir;
   const auto report = WriteStandIn(PlanOf({{"s.safetensors", {tensor}}}), dir.Path("out"));
   EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
@@ -101,14 +101,15 @@ TEST(StandInTest, PayloadsAreHoles) {
 }
 
 TEST(StandInTest, RefusesTensorsThatNoReaderTakes) {
-  EXPECT_EQ(RefusalOf({"w", DType::kF4, Shape({3})}),
+  EXPECT_EQ(StandinRefusal({"w", DType::kF4, Shape({3})}),
             "w: expected whole bytes, found shape [3] of F4");
-  EXPECT_EQ(RefusalOf({"w", DType::kU8, Shape({-3})}),
+  EXPECT_EQ(StandinRefusal({"w", DType::kU8, Shape({-3})}),
             "w: expected dimensions from 0, found shape [-3]");
-  EXPECT_EQ(RefusalOf({"w", DType::kF64, Shape({INT64_MAX})}),
+  EXPECT_EQ(StandinRefusal({"w", DType::kF64, Shape({INT64_MAX})}),
             "w: shape [9223372036854775807] of F64 does not fit in 64 bits");
-  EXPECT_EQ(RefusalOf({"\xff", DType::kU8, Shape({3})}), "\\xff: expected a tensor name in UTF-8");
-  EXPECT_EQ(RefusalOf({"__metadata__", DType::kU8, Shape({3})}),
+  EXPECT_EQ(StandinRefusal({"\xff", DType::kU8, Shape({3})}),
+            "\\xff: expected a tensor name in UTF-8");
+  EXPECT_EQ(StandinRefusal({"__metadata__", DType::kU8, Shape({3})}),
             "__metadata__: expected a tensor name, found the key kept for metadata");
 }
 

@@ -14,11 +14,11 @@ using Json = nlohmann::json;
 using testing_support::Outcome;
 using testing_support::RunProgram;
 
-constexpr char kWhat[] = "tiny-dense --gpu a10-24 --tp 2 --pp 2";
+constexpr char kExplained[] = "tiny-dense --gpu a10-24 --tp 2 --pp 2";
 
 // Every total of the ledger can be explained, and the explanation sums to it.
 TEST(ExplainCommandTest, SumsToTheLedger) {
-  const Json plan = Json::parse(RunProgram(std::string("plan --format json ") + kWhat).out);
+  const Json plan = Json::parse(RunProgram(std::string("plan --format json ") + kExplained).out);
   for (const int rank : {0, 3}) {
     std::map<std::string, int64_t> totals;
     for (const Json& entry : plan["ranks"][static_cast<size_t>(rank)]["ledger"]) {
@@ -26,7 +26,7 @@ TEST(ExplainCommandTest, SumsToTheLedger) {
     }
     for (const auto& [account, bytes] : totals) {
       const Outcome outcome =
-          RunProgram(std::string("explain ") + kWhat + " --format json --rank " +
+          RunProgram(std::string("explain ") + kExplained + " --format json --rank " +
                      std::to_string(rank) + " --account " + account);
       ASSERT_EQ(outcome.code, 0) << outcome.err;
       const Json d = Json::parse(outcome.out);
@@ -41,7 +41,7 @@ TEST(ExplainCommandTest, SumsToTheLedger) {
 }
 
 TEST(ExplainCommandTest, OffloadIsAnItem) {
-  const std::string what = std::string(kWhat) + " --cpu-offload-gb 0.01 --format json";
+  const std::string what = std::string(kExplained) + " --cpu-offload-gb 0.01 --format json";
   const Json plan = Json::parse(RunProgram("plan " + what).out);
   const Json d = Json::parse(RunProgram("explain " + what).out);
   EXPECT_EQ(d["bytes"], plan["ranks"][0]["weights_bytes"]);
@@ -50,7 +50,7 @@ TEST(ExplainCommandTest, OffloadIsAnItem) {
 }
 
 TEST(ExplainCommandTest, Table) {
-  const Outcome outcome = RunProgram(std::string("explain ") + kWhat + " --rank 2");
+  const Outcome outcome = RunProgram(std::string("explain ") + kExplained + " --rank 2");
   EXPECT_EQ(outcome.code, 0);
   EXPECT_THAT(outcome.out, StartsWith("weights of rank 2: "));
   EXPECT_THAT(outcome.out, HasSubstr("÷ TP 2"));

@@ -6,13 +6,13 @@
 namespace shardplan::cli {
 namespace {
 
-struct Parsed {
+struct ParsedContainer {
   ContainerOptions options;
   bool good = false;
 };
 
-Parsed Parse(std::vector<std::string> arguments) {
-  Parsed out;
+ParsedContainer ParseContainer(std::vector<std::string> arguments) {
+  ParsedContainer out;
   CLI::App app;
   OptionSet set(&app);
   AddContainerOptions(&set, &out.options);
@@ -23,11 +23,11 @@ Parsed Parse(std::vector<std::string> arguments) {
 }
 
 TEST(ContainerOptionsTest, AreRead) {
-  const Parsed parsed =
-      Parse({"--image",  "a:b",  "--image-digest", "sha256:x", "--stage-index", "/s",
-             "--mount",  "/a",   "--mount",        "/b",       "--shm-size",    "1MiB",
-             "--ipc",    "host", "--cpuset-cpus",  "0-1",      "--cpuset-mems", "0",
-             "--memory", "2GiB", "--pids-limit",   "3"});
+  const ParsedContainer parsed =
+      ParseContainer({"--image",  "a:b",  "--image-digest", "sha256:x", "--stage-index", "/s",
+                      "--mount",  "/a",   "--mount",        "/b",       "--shm-size",    "1MiB",
+                      "--ipc",    "host", "--cpuset-cpus",  "0-1",      "--cpuset-mems", "0",
+                      "--memory", "2GiB", "--pids-limit",   "3"});
   EXPECT_TRUE(parsed.good);
   const ContainerOptions& o = parsed.options;
   EXPECT_EQ(o.image, "a:b");
@@ -44,10 +44,10 @@ TEST(ContainerOptionsTest, AreRead) {
 }
 
 TEST(ContainerOptionsTest, NoLimitAndNoUnit) {
-  EXPECT_FALSE(Parse({"--memory", "none"}).options.limit_memory);
-  EXPECT_FALSE(Parse({"--memory", "12"}).good);
-  EXPECT_FALSE(Parse({"--shm-size", "12"}).good);
-  EXPECT_FALSE(Parse({"--pids-limit", "0"}).good);
+  EXPECT_FALSE(ParseContainer({"--memory", "none"}).options.limit_memory);
+  EXPECT_FALSE(ParseContainer({"--memory", "12"}).good);
+  EXPECT_FALSE(ParseContainer({"--shm-size", "12"}).good);
+  EXPECT_FALSE(ParseContainer({"--pids-limit", "0"}).good);
 }
 
 }  // namespace

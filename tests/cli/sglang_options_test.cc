@@ -16,12 +16,12 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-struct Parsed {
+struct ParsedSglang {
   Deployment d;
   std::string error;
 };
 
-Parsed Parse(const std::string& line) {
+ParsedSglang ParseSglang(const std::string& line) {
   std::istringstream stream("m " + line);
   std::vector<std::string> words;
   for (std::string word; stream >> word;) words.insert(words.begin(), word);
@@ -43,7 +43,7 @@ TEST(SglangOptions, SpellingsOfTheSame) {
                            "--max-num-batched-tokens 4096 --block-size 64 --enforce-eager "
                            "--no-enable-prefix-caching --mamba-ssm-cache-dtype bfloat16 "
                            "--language-model-only"}) {
-    const Parsed p = Parse(line);
+    const ParsedSglang p = ParseSglang(line);
     EXPECT_EQ(p.error, "");
     EXPECT_EQ(p.d.sizes.tp, 16);
     EXPECT_EQ(p.d.sizes.pp, 2);
@@ -65,17 +65,17 @@ TEST(SglangOptions, SpellingsOfTheSame) {
     EXPECT_THAT(p.d.vllm_options, IsEmpty());
     EXPECT_THAT(p.d.sglang_options, IsEmpty());
   }
-  EXPECT_EQ(Parse("--chunked-prefill-size -1").d.sglang.chunked_prefill_size, -1);
-  EXPECT_EQ(Parse("--offload-group-size -1").d.sglang.offload_group_size, 0);
-  EXPECT_TRUE(Parse("--enable-eplb").d.sglang.enable_eplb);
-  EXPECT_TRUE(Parse("--enable-ep-moe").d.sglang.enable_ep_moe);
-  EXPECT_EQ(Parse("--enable-deepep-moe").d.sglang.moe_a2a_backend, "deepep");
-  EXPECT_EQ(Parse("--kv-cache-dtype fp8").d.sglang.kv_cache_dtype, "fp8_e4m3");
-  EXPECT_EQ(Parse("--attention-backend FLASHMLA").d.sglang.attention_backend, "flashmla");
+  EXPECT_EQ(ParseSglang("--chunked-prefill-size -1").d.sglang.chunked_prefill_size, -1);
+  EXPECT_EQ(ParseSglang("--offload-group-size -1").d.sglang.offload_group_size, 0);
+  EXPECT_TRUE(ParseSglang("--enable-eplb").d.sglang.enable_eplb);
+  EXPECT_TRUE(ParseSglang("--enable-ep-moe").d.sglang.enable_ep_moe);
+  EXPECT_EQ(ParseSglang("--enable-deepep-moe").d.sglang.moe_a2a_backend, "deepep");
+  EXPECT_EQ(ParseSglang("--kv-cache-dtype fp8").d.sglang.kv_cache_dtype, "fp8_e4m3");
+  EXPECT_EQ(ParseSglang("--attention-backend FLASHMLA").d.sglang.attention_backend, "flashmla");
 }
 
 TEST(SglangOptions, ItsOwn) {
-  const Parsed p = Parse(
+  const ParsedSglang p = ParseSglang(
       "--ep-size 16 --enable-dp-attention --enable-dp-lm-head --moe-dense-tp-size 1 --moe-dp-size "
       "2 "
       "--moe-a2a-backend deepep --moe-runner-backend marlin --decode-attention-backend flashmla "
@@ -108,12 +108,12 @@ TEST(SglangOptions, ItsOwn) {
   EXPECT_EQ(s.disaggregation_decode_extra_slots, 16);
   EXPECT_THAT(p.d.sglang_options, Contains("--ep-size"));
   EXPECT_THAT(p.d.sglang_options, Contains("--enable-dp-attention"));
-  EXPECT_THAT(Parse("--gpu-memory-utilization 0.9 --numa-bind").d.vllm_options,
+  EXPECT_THAT(ParseSglang("--gpu-memory-utilization 0.9 --numa-bind").d.vllm_options,
               ElementsAre("--gpu-memory-utilization", "--numa-bind"));
 }
 
 TEST(SglangOptions, GraphsStatesAndDrafts) {
-  const Parsed p = Parse(
+  const ParsedSglang p = ParseSglang(
       "--cuda-graph-max-bs 128 --cuda-graph-bs 1,2 --cuda-graph-bs 8 --cuda-graph-max-bs-prefill "
       "2048 --cuda-graph-backend-prefill tc_piecewise --cuda-graph-backend-decode disabled "
       "--mamba-full-memory-ratio 0.2 --max-mamba-cache-size 100 --mamba-scheduler-strategy "
@@ -143,7 +143,7 @@ TEST(SglangOptions, GraphsStatesAndDrafts) {
 }
 
 TEST(SglangOptions, Variables) {
-  const Parsed p = Parse(
+  const ParsedSglang p = ParseSglang(
       "--env SGLANG_PP_LAYER_PARTITION=48,45 --env SGLANG_AITER_K3_OPT=1 --env "
       "SGLANG_SYMM_MEM_PREALLOC_GB_SIZE=2 --env SGLANG_SWA_EVICTION_INTERVAL=4 --env "
       "SGLANG_MAMBA_CONV_DTYPE=float32 --env SGLANG_MAMBA_SSM_DTYPE=bfloat16 --env "
@@ -185,7 +185,7 @@ TEST(SglangOptions, Errors) {
       {"--env SGLANG_SYMM_MEM_PREALLOC_GB_SIZE=x",
        "--env SGLANG_SYMM_MEM_PREALLOC_GB_SIZE=x: expected GiB, zero or more"},
   };
-  for (const auto& [line, error] : cases) EXPECT_EQ(Parse(line).error, error);
+  for (const auto& [line, error] : cases) EXPECT_EQ(ParseSglang(line).error, error);
 }
 
 }  // namespace

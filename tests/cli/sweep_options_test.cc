@@ -71,18 +71,18 @@ TEST(SweepOptionsTest, WrongSweeps) {
             0U);
 }
 
-constexpr char kPlan[] = "plan tiny-dense --gpu a10-24 ";
+constexpr char kSweepPlan[] = "plan tiny-dense --gpu a10-24 ";
 
 // A cell is the plan that its options make.
 TEST(SweepCommandTest, CellsAreThePlans) {
-  const Outcome outcome =
-      RunProgram(std::string(kPlan) + "--format json --sweep tp=1,2,3 --sweep max-model-len=1K,2K");
+  const Outcome outcome = RunProgram(std::string(kSweepPlan) +
+                                     "--format json --sweep tp=1,2,3 --sweep max-model-len=1K,2K");
   EXPECT_EQ(outcome.code, 1);  // three ranks are illegal
   EXPECT_EQ(outcome.err, "");
   const Json d = Json::parse(outcome.out);
   ASSERT_EQ(d["cells"].size(), 6U);
   for (const Json& cell : d["cells"]) {
-    const Json plan = Json::parse(RunProgram(std::string(kPlan) + "--format json --tp " +
+    const Json plan = Json::parse(RunProgram(std::string(kSweepPlan) + "--format json --tp " +
                                              cell["at"]["tp"].dump() + " --max-model-len " +
                                              cell["at"]["max-model-len"].dump())
                                       .out);
@@ -99,13 +99,13 @@ TEST(SweepCommandTest, CellsAreThePlans) {
 }
 
 TEST(SweepCommandTest, TheExitCodeIsOfAllCells) {
-  EXPECT_EQ(RunProgram(std::string(kPlan) + "--sweep tp=1,2").code, 0);
-  EXPECT_EQ(RunProgram(std::string(kPlan) + "--sweep require-concurrency=1,65000").code, 1);
+  EXPECT_EQ(RunProgram(std::string(kSweepPlan) + "--sweep tp=1,2").code, 0);
+  EXPECT_EQ(RunProgram(std::string(kSweepPlan) + "--sweep require-concurrency=1,65000").code, 1);
 }
 
 // What one cell cannot be asked does not hide the others; what none can is an error.
 TEST(SweepCommandTest, AValueThatOneCellRefuses) {
-  const std::string run = std::string(kPlan) + "--output-tokens 2K --format json ";
+  const std::string run = std::string(kSweepPlan) + "--output-tokens 2K --format json ";
   const Outcome outcome = RunProgram(run + "--sweep max-model-len=1K,4K");
   EXPECT_EQ(outcome.code, 1);
   const Json d = Json::parse(outcome.out);
@@ -128,7 +128,7 @@ TEST(SweepCommandTest, UsageErrors) {
       {"--sweep tp=0,2", "--sweep tp=0: expected a whole number, at least 1"},
   };
   for (const auto& [arguments, message] : cases) {
-    const Outcome outcome = RunProgram(std::string(kPlan) + arguments);
+    const Outcome outcome = RunProgram(std::string(kSweepPlan) + arguments);
     EXPECT_EQ(outcome.code, 2) << arguments;
     EXPECT_EQ(outcome.out, "") << arguments;
     EXPECT_EQ(outcome.err, std::string("shardplan: error: ") + message + "\n") << arguments;
@@ -137,7 +137,7 @@ TEST(SweepCommandTest, UsageErrors) {
   for (int i = 2; i <= 33; ++i) many += "," + std::to_string(i);
   std::string more = " --sweep max-num-batched-tokens=1000";
   for (int i = 1001; i <= 1032; ++i) more += "," + std::to_string(i);
-  EXPECT_EQ(RunProgram(kPlan + many + more).err,
+  EXPECT_EQ(RunProgram(kSweepPlan + many + more).err,
             "shardplan: error: variants: expected at most 1,024, found 1,089 (33 × 33); give fewer "
             "values at a time\n");
   EXPECT_EQ(RunProgram("plan --sweep tp=1,2").code, 2);

@@ -10,9 +10,9 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 // "id subject: message; fix" of each.
-std::vector<std::string> Check(std::vector<GivenFlag> flags, const Architecture& arch = {},
-                               const std::string& version = "0.31.0",
-                               std::vector<OptionValue> env = {}) {
+std::vector<std::string> CheckFlags(std::vector<GivenFlag> flags, const Architecture& arch = {},
+                                    const std::string& version = "0.31.0",
+                                    std::vector<OptionValue> env = {}) {
   static const FlagTable table = *FlagTable::Load(ConfigStore::BuiltIn(), "vllm");
   EngineSettings settings;
   settings.command_flags = std::move(flags);
@@ -25,42 +25,42 @@ std::vector<std::string> Check(std::vector<GivenFlag> flags, const Architecture&
 }
 
 TEST(CommandFindingsTest, FlagsThatTheVersionLacks) {
-  EXPECT_THAT(Check({{"--moe-backend", "marlin", true}}, {}, "0.16.2"),
+  EXPECT_THAT(CheckFlags({{"--moe-backend", "marlin", true}}, {}, "0.16.2"),
               ElementsAre("command.flag_too_new --moe-backend: vLLM 0.16.2 does not have it: it "
                           "came with 0.17.0; leave it out, or plan for --engine vllm@0.17.0"));
-  EXPECT_THAT(Check({{"--moe-backend", "marlin", true}}, {}, "0.17.0"), IsEmpty());
-  EXPECT_THAT(Check({{"--max-seq-len-to-capture", "8192", true}}),
+  EXPECT_THAT(CheckFlags({{"--moe-backend", "marlin", true}}, {}, "0.17.0"), IsEmpty());
+  EXPECT_THAT(CheckFlags({{"--max-seq-len-to-capture", "8192", true}}),
               ElementsAre("command.flag_removed --max-seq-len-to-capture: vLLM 0.31.0 does not "
                           "have it any more: 0.10.2 was the last version that did; leave it out"));
-  EXPECT_THAT(Check({{"--cuda-graph-sizes", "8", true}}),
+  EXPECT_THAT(CheckFlags({{"--cuda-graph-sizes", "8", true}}),
               ElementsAre("command.flag_removed --cuda-graph-sizes: vLLM 0.31.0 does not have it "
                           "any more: 0.12.0 was the last version that did; instead: "
                           "--cudagraph-capture-sizes"));
-  EXPECT_THAT(Check({{"--cuda-graph-sizes", "8", true}}, {}, "0.12.0"), IsEmpty());
+  EXPECT_THAT(CheckFlags({{"--cuda-graph-sizes", "8", true}}, {}, "0.12.0"), IsEmpty());
 }
 
 TEST(CommandFindingsTest, WhatThePlanDoesNotKnow) {
   const std::string rest =
       ": may change memory in a way that this plan does not know; compare with what a start prints";
-  EXPECT_THAT(Check({{"--enable-lora", "true"}, {"--kv-transfer-config", "{\"a\":1}"}}),
+  EXPECT_THAT(CheckFlags({{"--enable-lora", "true"}, {"--kv-transfer-config", "{\"a\":1}"}}),
               ElementsAre("command.not_modelled --enable-lora" + rest,
                           "command.not_modelled --kv-transfer-config {\"a\":1}" + rest));
-  EXPECT_THAT(Check({{"--compilation-config.pass_config.fuse_x", "1"}}),
+  EXPECT_THAT(CheckFlags({{"--compilation-config.pass_config.fuse_x", "1"}}),
               ElementsAre("command.not_modelled --compilation-config.pass_config.fuse_x 1" + rest));
   // With these values they change nothing.
-  EXPECT_THAT(Check({{"--enable-lora", "false"}, {"--optimization-level", "2"}}),
+  EXPECT_THAT(CheckFlags({{"--enable-lora", "false"}, {"--optimization-level", "2"}}),
               ElementsAre("command.ignored --from-command: without effect on memory: "
                           "--enable-lora, --optimization-level"));
-  EXPECT_THAT(Check({{"--enable-lora", "true", true}}), IsEmpty());
+  EXPECT_THAT(CheckFlags({{"--enable-lora", "true", true}}), IsEmpty());
 }
 
 TEST(CommandFindingsTest, RanksThatThePlanDoesNotCount) {
   EXPECT_THAT(
-      Check({{"--prefill-context-parallel-size", "2"}}),
+      CheckFlags({{"--prefill-context-parallel-size", "2"}}),
       ElementsAre("command.ranks_not_modelled --prefill-context-parallel-size 2: multiplies "
                   "the ranks, and this plan counts TP, PP and DP alone: no part of it holds "
                   "for this command; plan without it"));
-  EXPECT_THAT(Check({{"--prefill-context-parallel-size", "1"}}),
+  EXPECT_THAT(CheckFlags({{"--prefill-context-parallel-size", "1"}}),
               ElementsAre("command.ignored --from-command: without effect on memory: "
                           "--prefill-context-parallel-size"));
 }
@@ -68,35 +68,36 @@ TEST(CommandFindingsTest, RanksThatThePlanDoesNotCount) {
 TEST(CommandFindingsTest, WhatTheModelDecides) {
   Architecture arch;
   const GivenFlag images{"--limit-mm-per-prompt", "{\"image\":1}"};
-  EXPECT_THAT(Check({images}, arch),
+  EXPECT_THAT(CheckFlags({images}, arch),
               ElementsAre("command.ignored --from-command: without effect on memory: "
                           "--limit-mm-per-prompt"));
   arch.vision.present = true;
-  EXPECT_EQ(Check({images}, arch).at(0).substr(0, 20), "command.not_modelled");
+  EXPECT_EQ(CheckFlags({images}, arch).at(0).substr(0, 20), "command.not_modelled");
   const GivenFlag fp8{"--quantization", "fp8"};
   EXPECT_THAT(
-      Check({fp8}, arch),
+      CheckFlags({fp8}, arch),
       ElementsAre("command.not_modelled --quantization fp8: may change memory in a way that "
                   "this plan does not know; plan the weights as they become: --precision "
                   "experts=fp8,attention=fp8,mlp=fp8"));
-  EXPECT_THAT(Check({{"--quantization", "bitsandbytes"}}, arch).at(0),
+  EXPECT_THAT(CheckFlags({{"--quantization", "bitsandbytes"}}, arch).at(0),
               ::testing::EndsWith("; compare with what a start prints"));
   arch.quantization = "fp8";
-  EXPECT_EQ(Check({fp8}, arch).at(0).substr(0, 15), "command.ignored");
+  EXPECT_EQ(CheckFlags({fp8}, arch).at(0).substr(0, 15), "command.ignored");
 }
 
 TEST(CommandFindingsTest, WhatMeansNothingIsListed) {
   EXPECT_THAT(
-      Check({{"--port", "1"}, {"--nnodes", "2"}, {"--api-key", "k"}, {"--headless", "true"}}),
+      CheckFlags({{"--port", "1"}, {"--nnodes", "2"}, {"--api-key", "k"}, {"--headless", "true"}}),
       ElementsAre("command.ignored --from-command: without effect on memory: --port, "
                   "--api-key; as the launch commands have it: --nnodes, --headless"));
-  EXPECT_THAT(Check({}), IsEmpty());
+  EXPECT_THAT(CheckFlags({}), IsEmpty());
 }
 
 TEST(CommandFindingsTest, Variables) {
   EXPECT_THAT(
-      Check({}, {}, "0.31.0",
-            {{"VLLM_FUSED_MOE_CHUNK_SIZE", "16384"}, {"OMP_NUM_THREADS", "1"}, {"VLLM_PORT", "2"}}),
+      CheckFlags(
+          {}, {}, "0.31.0",
+          {{"VLLM_FUSED_MOE_CHUNK_SIZE", "16384"}, {"OMP_NUM_THREADS", "1"}, {"VLLM_PORT", "2"}}),
       ElementsAre("environment.not_modelled VLLM_FUSED_MOE_CHUNK_SIZE=16384: may change memory in "
                   "a way that this plan does not know; compare with what a start prints"));
 }

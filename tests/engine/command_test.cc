@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-const FlagTable& Table() {
+const FlagTable& CommandTable() {
   static const FlagTable table = *FlagTable::Load(ConfigStore::BuiltIn(), "vllm");
   return table;
 }
@@ -22,7 +22,7 @@ Result<ParsedCommand> Parse(const std::string& line) {
   for (std::string word; stream >> word;) {
     words.push_back({word, word.find('$') != std::string::npos});
   }
-  return ParseArguments(Table(), words);
+  return ParseArguments(CommandTable(), words);
 }
 
 // "--flag value" of each flag, after the model.
@@ -152,16 +152,16 @@ TEST(CommandTest, TheCommandOverridesItsFile) {
 }
 
 TEST(CommandTest, RowsOfFields) {
-  const FlagRow& flag = *Table().Find("--compilation-config");
-  EXPECT_EQ(RowOfField(Table(), flag, "custom_ops").name, "--compilation-config.custom_ops");
-  EXPECT_EQ(RowOfField(Table(), flag, "inductor_compile_config.x.y").name,
+  const FlagRow& flag = *CommandTable().Find("--compilation-config");
+  EXPECT_EQ(RowOfField(CommandTable(), flag, "custom_ops").name, "--compilation-config.custom_ops");
+  EXPECT_EQ(RowOfField(CommandTable(), flag, "inductor_compile_config.x.y").name,
             "--compilation-config.inductor_compile_config");
-  EXPECT_EQ(&RowOfField(Table(), flag, "pass_config.x"), &flag);
+  EXPECT_EQ(&RowOfField(CommandTable(), flag, "pass_config.x"), &flag);
 }
 
 class SglangCommandTest : public ::testing::Test {
  protected:
-  static const FlagTable& Table() {
+  static const FlagTable& CommandTable() {
     static const FlagTable table = *FlagTable::Load(ConfigStore::BuiltIn(), "sglang");
     return table;
   }
@@ -171,7 +171,7 @@ class SglangCommandTest : public ::testing::Test {
     std::vector<CommandWord> words;
     std::istringstream stream(line);
     for (std::string word; stream >> word;) words.push_back({word});
-    const auto command = ParseArguments(Table(), words, version);
+    const auto command = ParseArguments(CommandTable(), words, version);
     if (!command) return "error: " + command.error().ToString();
     std::string out = command->model ? command->model->text : "";
     for (const ParsedFlag& flag : command->flags) {
@@ -249,7 +249,7 @@ TEST(CommandTest, ProblemsAreCollected) {
       "--enforce-eager=1 --max-num-seqs 4 --max-num-seqs 5 stray --port 80 --port 80");
   for (std::string word; stream >> word;) words.push_back({word});
   std::vector<CommandProblem> problems;
-  const auto command = ParseArguments(Table(), words, "", &problems);
+  const auto command = ParseArguments(CommandTable(), words, "", &problems);
   ASSERT_TRUE(command.has_value());
   std::vector<std::string> told;
   for (const CommandProblem& problem : problems) {

@@ -6,8 +6,8 @@ namespace shardplan {
 namespace {
 
 // "id: message; fix", or "taken".
-std::string Check(const std::string& engine, const StoredQuantization& stored,
-                  const std::string& given) {
+std::string CheckMethod(const std::string& engine, const StoredQuantization& stored,
+                        const std::string& given) {
   EngineSettings settings;
   settings.command_flags = {{"--max-model-len", "8192", true}, {"--quantization", given, false}};
   const std::optional<Finding> f = CheckQuantization(engine, stored, settings);
@@ -26,57 +26,58 @@ std::string Mismatch(const std::string& engine, const std::string& declared,
 }
 
 TEST(QuantizationArgumentTest, AnotherMethodThanTheConfigs) {
-  EXPECT_EQ(Check("vllm", {"fp8", true}, "gptq"), Mismatch("vLLM", "fp8", "gptq"));
+  EXPECT_EQ(CheckMethod("vllm", {"fp8", true}, "gptq"), Mismatch("vLLM", "fp8", "gptq"));
   // A public report: Kimi-K2's INT4 and --quantization fp8.
-  EXPECT_EQ(Check("vllm", {"compressed-tensors", true}, "fp8"),
+  EXPECT_EQ(CheckMethod("vllm", {"compressed-tensors", true}, "fp8"),
             Mismatch("vLLM", "compressed-tensors", "fp8"));
-  EXPECT_EQ(Check("sglang", {"compressed-tensors", true}, "fp8"),
+  EXPECT_EQ(CheckMethod("sglang", {"compressed-tensors", true}, "fp8"),
             Mismatch("SGLang", "compressed-tensors", "fp8"));
   // A public report: a repository "…-AWQ-4bit" whose config says compressed-tensors.
-  EXPECT_EQ(Check("vllm", {"compressed-tensors", true}, "awq_marlin"),
+  EXPECT_EQ(CheckMethod("vllm", {"compressed-tensors", true}, "awq_marlin"),
             Mismatch("vLLM", "compressed-tensors", "awq_marlin"));
-  EXPECT_EQ(Check("vllm", {"fp8", true}, "fp8_per_block"),
+  EXPECT_EQ(CheckMethod("vllm", {"fp8", true}, "fp8_per_block"),
             Mismatch("vLLM", "fp8", "fp8_per_block"));
-  EXPECT_EQ(Check("vllm", {"awq", true}, "gptq"), Mismatch("vLLM", "awq", "gptq"));
+  EXPECT_EQ(CheckMethod("vllm", {"awq", true}, "gptq"), Mismatch("vLLM", "awq", "gptq"));
 }
 
 TEST(QuantizationArgumentTest, TheSameMethodAndKernelsForIt) {
   for (const char* engine : {"vllm", "sglang"}) {
-    EXPECT_EQ(Check(engine, {"fp8", true}, "fp8"), "taken");
-    EXPECT_EQ(Check(engine, {"gptq", true}, "gptq"), "taken");
-    EXPECT_EQ(Check(engine, {"gptq", true}, "gptq_marlin"), "taken");
-    EXPECT_EQ(Check(engine, {"awq", true}, "awq_marlin"), "taken");
-    EXPECT_EQ(Check(engine, {"awq", true}, "moe_wna16"), "taken");
-    EXPECT_EQ(Check(engine, {"compressed-tensors", true}, "compressed-tensors"), "taken");
+    EXPECT_EQ(CheckMethod(engine, {"fp8", true}, "fp8"), "taken");
+    EXPECT_EQ(CheckMethod(engine, {"gptq", true}, "gptq"), "taken");
+    EXPECT_EQ(CheckMethod(engine, {"gptq", true}, "gptq_marlin"), "taken");
+    EXPECT_EQ(CheckMethod(engine, {"awq", true}, "awq_marlin"), "taken");
+    EXPECT_EQ(CheckMethod(engine, {"awq", true}, "moe_wna16"), "taken");
+    EXPECT_EQ(CheckMethod(engine, {"compressed-tensors", true}, "compressed-tensors"), "taken");
   }
   // SGLang's compatible_quantization_methods.
-  EXPECT_EQ(Check("sglang", {"compressed-tensors", true}, "w8a8_fp8"), "taken");
-  EXPECT_EQ(Check("vllm", {"compressed-tensors", true}, "w8a8_fp8"),
+  EXPECT_EQ(CheckMethod("sglang", {"compressed-tensors", true}, "w8a8_fp8"), "taken");
+  EXPECT_EQ(CheckMethod("vllm", {"compressed-tensors", true}, "w8a8_fp8"),
             Mismatch("vLLM", "compressed-tensors", "w8a8_fp8"));
-  EXPECT_EQ(Check("sglang", {"fp8", true}, "nvfp4_online"), "taken");
+  EXPECT_EQ(CheckMethod("sglang", {"fp8", true}, "nvfp4_online"), "taken");
 }
 
 TEST(QuantizationArgumentTest, WhatOnlyTheEngineCanTell) {
-  EXPECT_EQ(Check("vllm", {"modelopt", true}, "modelopt_fp4"), "taken");
-  EXPECT_EQ(Check("vllm", {"modelopt", true}, "gptq"), "taken");  // ModelOpt's override goes first
-  EXPECT_EQ(Check("vllm", {"fp8", true}, "my_plugin"), "taken");
-  EXPECT_EQ(Check("sglang", {"compressed-tensors", true}, "quark_mxfp4"), "taken");
+  EXPECT_EQ(CheckMethod("vllm", {"modelopt", true}, "modelopt_fp4"), "taken");
+  EXPECT_EQ(CheckMethod("vllm", {"modelopt", true}, "gptq"),
+            "taken");  // ModelOpt's override goes first
+  EXPECT_EQ(CheckMethod("vllm", {"fp8", true}, "my_plugin"), "taken");
+  EXPECT_EQ(CheckMethod("sglang", {"compressed-tensors", true}, "quark_mxfp4"), "taken");
 }
 
 TEST(QuantizationArgumentTest, WeightsThatAreNotQuantized) {
   const std::string fix = "; leave it out, or serve a checkpoint that is quantized so";
-  EXPECT_EQ(Check("vllm", {"", false}, "awq"),
+  EXPECT_EQ(CheckMethod("vllm", {"", false}, "awq"),
             "command.quantization_plain: the checkpoint is not quantized: vLLM would say: Cannot "
             "find the config file for awq" +
                 fix);
-  EXPECT_EQ(Check("sglang", {"", false}, "compressed-tensors"),
+  EXPECT_EQ(CheckMethod("sglang", {"", false}, "compressed-tensors"),
             "command.quantization_plain: the checkpoint is not quantized, and this method is made "
             "of what a checkpoint's config says" +
                 fix);
-  EXPECT_EQ(Check("vllm", {"", false}, "fp8"), "taken");           // quantizes while loading
-  EXPECT_EQ(Check("vllm", {"", false}, "bitsandbytes"), "taken");  // so does this
+  EXPECT_EQ(CheckMethod("vllm", {"", false}, "fp8"), "taken");           // quantizes while loading
+  EXPECT_EQ(CheckMethod("vllm", {"", false}, "bitsandbytes"), "taken");  // so does this
   // Old exports say it in quantize_config.json, beside a config that is silent.
-  EXPECT_EQ(Check("vllm", {"", true}, "gptq"), "taken");
+  EXPECT_EQ(CheckMethod("vllm", {"", true}, "gptq"), "taken");
 }
 
 TEST(QuantizationArgumentTest, TheLastOneCountsAndNoneIsFine) {

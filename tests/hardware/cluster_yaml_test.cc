@@ -8,7 +8,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string ErrorOf(std::string_view text) {
+std::string ClusterError(std::string_view text) {
   const Result<ClusterYaml> read = ParseClusterYaml(text, "c.yaml");
   return read ? "read" : read.error().ToString();
 }
@@ -33,18 +33,18 @@ TEST(ParseClusterYamlTest, SeveralKindsInOrder) {
 }
 
 TEST(ParseClusterYamlTest, ErrorsNameTheLine) {
-  EXPECT_EQ(ErrorOf("node: []\n"), "c.yaml:1: unknown key node; did you mean nodes?");
-  EXPECT_EQ(ErrorOf("name: x\n"), "c.yaml:1: missing key nodes");
-  EXPECT_THAT(ErrorOf("nodes: []\n"), HasSubstr("nodes: expected a list of servers"));
+  EXPECT_EQ(ClusterError("node: []\n"), "c.yaml:1: unknown key node; did you mean nodes?");
+  EXPECT_EQ(ClusterError("name: x\n"), "c.yaml:1: missing key nodes");
+  EXPECT_THAT(ClusterError("nodes: []\n"), HasSubstr("nodes: expected a list of servers"));
   EXPECT_THAT(
-      ErrorOf("nodes:\n  - {gpus: {gpu: a}, count: 4000}\n  - {gpus: {gpu: a}, count: 97}\n"),
+      ClusterError("nodes:\n  - {gpus: {gpu: a}, count: 4000}\n  - {gpus: {gpu: a}, count: 97}\n"),
       HasSubstr("c.yaml:3: expected at most 4096 nodes"));
   EXPECT_THAT(
-      ErrorOf("nodes:\n  - {gpus: {gpu: a}, hosts: [x]}\n  - {gpus: {gpu: a}, hosts: [x]}\n"),
+      ClusterError("nodes:\n  - {gpus: {gpu: a}, hosts: [x]}\n  - {gpus: {gpu: a}, hosts: [x]}\n"),
       HasSubstr("c.yaml:3: nodes[1].hosts: second x"));
-  EXPECT_THAT(ErrorOf("nodes:\n  - {gpus: {gpu: a}}\nbasis: sure\n"),
+  EXPECT_THAT(ClusterError("nodes:\n  - {gpus: {gpu: a}}\nbasis: sure\n"),
               HasSubstr("c.yaml:3: basis: expected exact, derived, measured or assumed"));
-  EXPECT_THAT(ErrorOf("nodes: {gpus: {gpu: a}}\n"), HasSubstr("found a mapping"));
+  EXPECT_THAT(ClusterError("nodes: {gpus: {gpu: a}}\n"), HasSubstr("found a mapping"));
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 namespace shardplan {
 namespace {
 
-GpuSpec Card(double nvlink, double pcie) {
+GpuSpec CardWithLinks(double nvlink, double pcie) {
   GpuSpec gpu;
   gpu.nvlink_gb_per_s = nvlink;
   gpu.pcie_gb_per_s = pcie;
@@ -15,30 +15,30 @@ GpuSpec Card(double nvlink, double pcie) {
 }
 
 TEST(LinkRatesTest, LinksOfTheCardAreItsOwn) {
-  const LinkRates rates = LinkRatesOf(Card(450, 63), 8, {});
+  const LinkRates rates = LinkRatesOf(CardWithLinks(450, 63), 8, {});
   ASSERT_TRUE(rates.nvlink && rates.pcie);
   EXPECT_EQ(rates.nvlink->gb_per_s, 450);
   EXPECT_EQ(rates.nvlink->basis, Basis::kExact);
   EXPECT_EQ(rates.nvlink->source, "data sheet");
   EXPECT_EQ(rates.inside(), &*rates.nvlink);
   EXPECT_STREQ(rates.inside_name(), "NVLink");
-  const LinkRates plain = LinkRatesOf(Card(0, 31.5), 8, {});
+  const LinkRates plain = LinkRatesOf(CardWithLinks(0, 31.5), 8, {});
   EXPECT_FALSE(plain.nvlink.has_value());
   EXPECT_EQ(plain.inside()->gb_per_s, 31.5);
   EXPECT_STREQ(plain.inside_name(), "PCIe");
-  EXPECT_EQ(LinkRatesOf(Card(0, 0), 8, {}).inside(), nullptr);
+  EXPECT_EQ(LinkRatesOf(CardWithLinks(0, 0), 8, {}).inside(), nullptr);
 }
 
 TEST(LinkRatesTest, TheNetworkIsAssumedByTheKindOfServer) {
-  const LinkRate hgx = LinkRatesOf(Card(450, 63), 8, {}).network;
+  const LinkRate hgx = LinkRatesOf(CardWithLinks(450, 63), 8, {}).network;
   EXPECT_EQ(hgx.gb_per_s, 400);  // 8 × 400 Gb/s
   EXPECT_EQ(hgx.low, 100);
   EXPECT_EQ(hgx.high, 800);
   EXPECT_EQ(hgx.basis, Basis::kAssumed);
   EXPECT_EQ(hgx.source, "8 × 400 Gb/s a node, 100 to 800 each (--network-gbps)");
-  EXPECT_EQ(LinkRatesOf(Card(900, 225), 4, {}).network.gb_per_s, 200);  // a tray
-  EXPECT_EQ(LinkRatesOf(Card(300, 31.5), 8, {}).network.gb_per_s, 200);
-  EXPECT_EQ(LinkRatesOf(Card(0, 63), 8, {}).network.gb_per_s, 12.5);
+  EXPECT_EQ(LinkRatesOf(CardWithLinks(900, 225), 4, {}).network.gb_per_s, 200);  // a tray
+  EXPECT_EQ(LinkRatesOf(CardWithLinks(300, 31.5), 8, {}).network.gb_per_s, 200);
+  EXPECT_EQ(LinkRatesOf(CardWithLinks(0, 63), 8, {}).network.gb_per_s, 12.5);
 }
 
 TEST(LinkRatesTest, WhatIsGivenHasNoRange) {
@@ -46,7 +46,7 @@ TEST(LinkRatesTest, WhatIsGivenHasNoRange) {
   settings.network_gbps = 200;
   settings.disk_gb_per_s = 3.5;
   settings.shared_fs_gb_per_s = 20;
-  const LinkRates rates = LinkRatesOf(Card(450, 63), 8, settings);
+  const LinkRates rates = LinkRatesOf(CardWithLinks(450, 63), 8, settings);
   for (const LinkRate* rate : {&rates.network, &rates.disk, &rates.shared_fs}) {
     EXPECT_EQ(rate->low, rate->gb_per_s);
     EXPECT_EQ(rate->high, rate->gb_per_s);
@@ -54,7 +54,7 @@ TEST(LinkRatesTest, WhatIsGivenHasNoRange) {
   }
   EXPECT_EQ(rates.network.gb_per_s, 25);
   EXPECT_EQ(rates.disk.gb_per_s, 3.5);
-  const LinkRates assumed = LinkRatesOf(Card(450, 63), 8, {});
+  const LinkRates assumed = LinkRatesOf(CardWithLinks(450, 63), 8, {});
   for (const LinkRate* rate : {&assumed.network, &assumed.disk, &assumed.shared_fs}) {
     EXPECT_LT(rate->low, rate->gb_per_s);
     EXPECT_GT(rate->high, rate->gb_per_s);

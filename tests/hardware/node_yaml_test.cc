@@ -17,7 +17,7 @@ Result<NodeYaml> Read(std::string_view text, const Told& told = {}) {
   });
 }
 
-std::string ErrorOf(std::string_view text) {
+std::string PresetError(std::string_view text) {
   const Result<NodeYaml> read = Read(text);
   if (read) return "read";
   EXPECT_EQ(read.error().code, ErrorCode::kInvalidInput);
@@ -132,77 +132,82 @@ TEST(ReadNodeKindTest, DescribesACardItself) {
 }
 
 TEST(ReadNodeKindTest, ErrorsNameTheLine) {
-  EXPECT_EQ(ErrorOf("gpu: {gpu: a}\n"), "c.yaml:1: unknown key nodes[0].gpu; did you mean gpus?");
-  EXPECT_THAT(ErrorOf("count: 2\n"), HasSubstr("c.yaml:1: missing key nodes[0].gpus; gpus: {gpu:"));
-  EXPECT_THAT(ErrorOf("gpus: {count: 2}\n"), HasSubstr("c.yaml:1: nodes[0].gpus: expected either"));
-  EXPECT_THAT(ErrorOf("gpus:\n  {gpu: a, count: 0}\n"),
+  EXPECT_EQ(PresetError("gpu: {gpu: a}\n"),
+            "c.yaml:1: unknown key nodes[0].gpu; did you mean gpus?");
+  EXPECT_THAT(PresetError("count: 2\n"),
+              HasSubstr("c.yaml:1: missing key nodes[0].gpus; gpus: {gpu:"));
+  EXPECT_THAT(PresetError("gpus: {count: 2}\n"),
+              HasSubstr("c.yaml:1: nodes[0].gpus: expected either"));
+  EXPECT_THAT(PresetError("gpus:\n  {gpu: a, count: 0}\n"),
               HasSubstr("c.yaml:2: nodes[0].gpus: expected 1 to 64 cards a node"));
-  EXPECT_THAT(ErrorOf("gpus: {gpu: a, count: 65}\n"), HasSubstr("expected a number from 0 to 64"));
-  EXPECT_THAT(ErrorOf("gpus: {gpu: a, count: 2, numa: [0]}\n"),
+  EXPECT_THAT(PresetError("gpus: {gpu: a, count: 65}\n"),
+              HasSubstr("expected a number from 0 to 64"));
+  EXPECT_THAT(PresetError("gpus: {gpu: a, count: 2, numa: [0]}\n"),
               HasSubstr("nodes[0].gpus.numa: expected a list of 2 NUMA nodes, one a card"));
-  EXPECT_THAT(ErrorOf("gpus: {gpu: a}\nhosts: [x, y]\ncount: 3\n"),
+  EXPECT_THAT(PresetError("gpus: {gpu: a}\nhosts: [x, y]\ncount: 3\n"),
               HasSubstr("c.yaml:3: nodes[0].count: expected 2, the number of hosts, found 3"));
-  EXPECT_THAT(ErrorOf("gpus: {gpu: a}\nhosts: ['a b']\n"),
+  EXPECT_THAT(PresetError("gpus: {gpu: a}\nhosts: ['a b']\n"),
               HasSubstr("nodes[0].hosts: expected a host name, found a b"));
-  EXPECT_THAT(ErrorOf("gpus: {gpu: a}\ncount: 0\n"), HasSubstr("expected at least 1, found 0"));
-  EXPECT_THAT(ErrorOf("gpus: {gpu: a}\nmemory: 12\n"),
+  EXPECT_THAT(PresetError("gpus: {gpu: a}\ncount: 0\n"), HasSubstr("expected at least 1, found 0"));
+  EXPECT_THAT(PresetError("gpus: {gpu: a}\nmemory: 12\n"),
               HasSubstr("c.yaml:2: nodes[0].memory: expected a byte size with a unit"));
-  EXPECT_THAT(ErrorOf("gpus: {gpu: a}\nnvlink: yes\n"),
+  EXPECT_THAT(PresetError("gpus: {gpu: a}\nnvlink: yes\n"),
               HasSubstr("nodes[0].nvlink: expected none, node, nodes or lists of cards"));
-  EXPECT_THAT(ErrorOf("gpus: {gpu: a, count: 2}\nnvlink: [[0, 2]]\n"),
+  EXPECT_THAT(PresetError("gpus: {gpu: a, count: 2}\nnvlink: [[0, 2]]\n"),
               HasSubstr("nodes[0].nvlink: expected a card from 0 to 1, found 2"));
-  EXPECT_THAT(ErrorOf("gpus: {gpu: a, count: 2}\nnvlink: [[0, 0]]\n"),
+  EXPECT_THAT(PresetError("gpus: {gpu: a, count: 2}\nnvlink: [[0, 0]]\n"),
               HasSubstr("nodes[0].nvlink: expected each card once, found 0"));
-  EXPECT_THAT(ErrorOf("gpus: {gpu: a}\nnics:\n  - {gbit_per_s: 1, protocol: rocce}\n"),
+  EXPECT_THAT(PresetError("gpus: {gpu: a}\nnics:\n  - {gbit_per_s: 1, protocol: rocce}\n"),
               HasSubstr("c.yaml:3: nodes[0].nics.protocol: expected ethernet, roce or infiniband"));
-  EXPECT_THAT(ErrorOf("gpus: {gpu: a}\nnics:\n  - {protocol: roce}\n"),
+  EXPECT_THAT(PresetError("gpus: {gpu: a}\nnics:\n  - {protocol: roce}\n"),
               HasSubstr("c.yaml:3: missing key nodes[0].nics.gbit_per_s"));
-  EXPECT_THAT(ErrorOf("gpus: {gpu: a}\nnuma:\n  - {node: 0}\n  - {node: 0}\n"),
+  EXPECT_THAT(PresetError("gpus: {gpu: a}\nnuma:\n  - {node: 0}\n  - {node: 0}\n"),
               HasSubstr("c.yaml:4: nodes[0].numa: second node 0"));
-  EXPECT_THAT(ErrorOf("gpus: {gpu: a, numa: [1]}\nnuma:\n  - {node: 0, gpus: [0]}\n"),
+  EXPECT_THAT(PresetError("gpus: {gpu: a, numa: [1]}\nnuma:\n  - {node: 0, gpus: [0]}\n"),
               HasSubstr("c.yaml:3: nodes[0].numa.gpus: card 0 is on NUMA node 1 by gpus.numa"));
-  EXPECT_THAT(ErrorOf("gpus: {gpu: a}\ndriver: new\n"),
+  EXPECT_THAT(PresetError("gpus: {gpu: a}\ndriver: new\n"),
               HasSubstr("nodes[0].driver: expected a version such as 580.159.04, found new"));
-  EXPECT_THAT(ErrorOf("gpus: {gpu: a}\nnuma:\n  - {node: 0, cpus: 0; rm}\n"),
+  EXPECT_THAT(PresetError("gpus: {gpu: a}\nnuma:\n  - {node: 0, cpus: 0; rm}\n"),
               HasSubstr("cpus: expected a list of CPUs"));
-  EXPECT_THAT(ErrorOf("gpus: {gpu: a}\nbasis: exact\n"), HasSubstr("missing key nodes[0].source"));
+  EXPECT_THAT(PresetError("gpus: {gpu: a}\nbasis: exact\n"),
+              HasSubstr("missing key nodes[0].source"));
 }
 
 TEST(ReadNodeKindTest, FiguresThatCannotBe) {
   for (const char* cpus :
        {"9-3", "0-", "-3", "0,,2", "1,", "0-99999", "0--1", "99999999999999999999"}) {
     EXPECT_THAT(
-        ErrorOf(std::string("gpus: {gpu: a}\nnuma:\n  - {node: 0, cpus: '") + cpus + "'}\n"),
+        PresetError(std::string("gpus: {gpu: a}\nnuma:\n  - {node: 0, cpus: '") + cpus + "'}\n"),
         HasSubstr("cpus: expected a list of CPUs"))
         << cpus;
   }
   EXPECT_THAT(
-      ErrorOf("gpus: {gpu: a}\nnuma:\n  - {node: 0, cpus: 0-7}\n  - {node: 1, cpus: '7,8'}\n"),
+      PresetError("gpus: {gpu: a}\nnuma:\n  - {node: 0, cpus: 0-7}\n  - {node: 1, cpus: '7,8'}\n"),
       HasSubstr("c.yaml:4: nodes[0].numa.cpus: expected CPU 7 once"));
-  EXPECT_THAT(ErrorOf("gpus: {gpu: a}\npcie_gb_per_s: 0\n"),
+  EXPECT_THAT(PresetError("gpus: {gpu: a}\npcie_gb_per_s: 0\n"),
               HasSubstr("c.yaml:2: nodes[0].pcie_gb_per_s: expected a rate above 0, found 0"));
-  EXPECT_THAT(ErrorOf("gpus: {gpu: a}\nnics: [{gbit_per_s: 0, protocol: roce}]\n"),
+  EXPECT_THAT(PresetError("gpus: {gpu: a}\nnics: [{gbit_per_s: 0, protocol: roce}]\n"),
               HasSubstr("nodes[0].nics.gbit_per_s: expected a rate above 0"));
-  EXPECT_THAT(ErrorOf("gpus: {gpu: a}\ndisks: [{read_gb_per_s: 0}]\n"),
+  EXPECT_THAT(PresetError("gpus: {gpu: a}\ndisks: [{read_gb_per_s: 0}]\n"),
               HasSubstr("read_gb_per_s: expected a rate above 0"));
-  EXPECT_THAT(ErrorOf("gpus: {gpu: a}\nnics:\n  - {name: x, gbit_per_s: 1, protocol: roce}\n"
-                      "  - {name: x, gbit_per_s: 1, protocol: roce}\n"),
+  EXPECT_THAT(PresetError("gpus: {gpu: a}\nnics:\n  - {name: x, gbit_per_s: 1, protocol: roce}\n"
+                          "  - {name: x, gbit_per_s: 1, protocol: roce}\n"),
               HasSubstr("c.yaml:4: nodes[0].nics: second x"));
   EXPECT_THAT(
-      ErrorOf("gpus: {gpu: a}\nnics: [{name: x, count: 2, gbit_per_s: 1, protocol: roce}]\n"),
+      PresetError("gpus: {gpu: a}\nnics: [{name: x, count: 2, gbit_per_s: 1, protocol: roce}]\n"),
       HasSubstr("nodes[0].nics.count: expected 1 port of that name, found 2"));
-  EXPECT_THAT(ErrorOf("gpus: []\n"),
+  EXPECT_THAT(PresetError("gpus: []\n"),
               HasSubstr("nodes[0].gpus: expected a list of 1 to 64, found 0"));
-  EXPECT_THAT(ErrorOf("gpus: {gpu: a, count: 010}\n"), HasSubstr("without leading zeros"));
+  EXPECT_THAT(PresetError("gpus: {gpu: a, count: 010}\n"), HasSubstr("without leading zeros"));
 }
 
 TEST(ReadNodeKindTest, FactsStayBelowTheFile) {
   for (const char* path : {"/etc/passwd", "../x", "a/../../x", "..", "a/.."}) {
-    EXPECT_THAT(ErrorOf(std::string("facts: [") + path + "]\n"),
+    EXPECT_THAT(PresetError(std::string("facts: [") + path + "]\n"),
                 HasSubstr("nodes[0].facts: expected a file's path below this file's folder"))
         << path;
   }
-  EXPECT_EQ(ErrorOf("facts: [a..b/c.txt]\n"), "read");
+  EXPECT_EQ(PresetError("facts: [a..b/c.txt]\n"), "read");
 }
 
 TEST(ReadDiskTest, RateIsNeeded) {

@@ -21,7 +21,7 @@ Result<std::string> ReadBoth(std::string_view text) {
       });
 }
 
-std::string ErrorOf(std::string_view text) {
+std::string MappingError(std::string_view text) {
   const Result<std::string> read = ReadBoth(text);
   if (read) return "read";
   EXPECT_EQ(read.error().code, ErrorCode::kInvalidInput);
@@ -30,24 +30,25 @@ std::string ErrorOf(std::string_view text) {
 
 TEST(MappingTest, KnownKeysOnce) {
   EXPECT_EQ(*ReadBoth("a: x\nb: 7\n"), "x7toy");
-  EXPECT_EQ(ErrorOf("a: x\nb: 7\nbasiss: x\n"),
+  EXPECT_EQ(MappingError("a: x\nb: 7\nbasiss: x\n"),
             "dir/toy.yaml:3: unknown key basiss; did you mean basis?");
-  EXPECT_EQ(ErrorOf("a: x\na: y\n"), "dir/toy.yaml:2: second a");
-  EXPECT_EQ(ErrorOf("a: x\n"), "dir/toy.yaml:1: missing key b");
-  EXPECT_EQ(ErrorOf("a: x\nb: 11\n"),
+  EXPECT_EQ(MappingError("a: x\na: y\n"), "dir/toy.yaml:2: second a");
+  EXPECT_EQ(MappingError("a: x\n"), "dir/toy.yaml:1: missing key b");
+  EXPECT_EQ(MappingError("a: x\nb: 11\n"),
             "dir/toy.yaml:2: b: expected a number from 0 to 10, found 11");
-  EXPECT_EQ(ErrorOf("a: x\nb: 010\n"),
+  EXPECT_EQ(MappingError("a: x\nb: 010\n"),
             "dir/toy.yaml:2: b: expected a number without leading zeros, found 010");
-  EXPECT_EQ(ErrorOf("a: x\nb: 0\n"), "read");
-  EXPECT_EQ(ErrorOf("a: [x]\nb: 1\n"), "dir/toy.yaml:1: a: expected a text, found a list");
-  EXPECT_EQ(ErrorOf("[a]: x\n"), "dir/toy.yaml:1: expected a word as the key");
-  EXPECT_EQ(ErrorOf("- a\n"), "dir/toy.yaml:1: expected a mapping");
+  EXPECT_EQ(MappingError("a: x\nb: 0\n"), "read");
+  EXPECT_EQ(MappingError("a: [x]\nb: 1\n"), "dir/toy.yaml:1: a: expected a text, found a list");
+  EXPECT_EQ(MappingError("[a]: x\n"), "dir/toy.yaml:1: expected a word as the key");
+  EXPECT_EQ(MappingError("- a\n"), "dir/toy.yaml:1: expected a mapping");
 }
 
 TEST(ReadDocumentTest, OneSoundDocument) {
-  EXPECT_EQ(ErrorOf("a: x\n---\nb: 1\n"), "dir/toy.yaml:1: expected one YAML document, found 2");
-  EXPECT_THAT(ErrorOf("a: x\nb: [\n"), testing::HasSubstr(": expected YAML: "));
-  EXPECT_THAT(ErrorOf(std::string(100'000, '[')), testing::HasSubstr("nested too deep"));
+  EXPECT_EQ(MappingError("a: x\n---\nb: 1\n"),
+            "dir/toy.yaml:1: expected one YAML document, found 2");
+  EXPECT_THAT(MappingError("a: x\nb: [\n"), testing::HasSubstr(": expected YAML: "));
+  EXPECT_THAT(MappingError(std::string(100'000, '[')), testing::HasSubstr("nested too deep"));
 }
 
 TEST(MappingTest, ADateIsADay) {

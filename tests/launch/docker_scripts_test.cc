@@ -24,7 +24,7 @@ using testing_support::OneNode;
 using testing_support::TempDir;
 using testing_support::TwoNodes;
 
-Bundle Scripts(const LaunchExample& example, const ContainerOptions& options = {}) {
+Bundle DockerScripts(const LaunchExample& example, const ContainerOptions& options = {}) {
   auto bundle = MakeDockerScripts(example.input(), options);
   EXPECT_TRUE(bundle) << bundle.error().ToString();
   return bundle.value_or(Bundle{});
@@ -47,7 +47,7 @@ TEST(DockerScriptsTest, TheContainerGetsEveryWordAsItIs) {
   MoveModel(&example, model);
   ContainerOptions options;
   options.mounts = {"/it's, here"};
-  BundleWorld world(Scripts(example, options));
+  BundleWorld world(DockerScripts(example, options));
   world.ExpectParses();
   const BundleRun run = world.Run("node-0.sh");
   ASSERT_EQ(run.code, 0) << run.err;
@@ -94,7 +94,7 @@ TEST(DockerScriptsTest, SeveralNodes) {
   LaunchExample example = TwoNodes();
   FillSite(&example.site);
   MoveModel(&example, dir.Path("m"));
-  BundleWorld world(Scripts(example));
+  BundleWorld world(DockerScripts(example));
   const BundleRun run = world.Run("node-1.sh", {"--dry-run"});
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("--network host"));
@@ -116,7 +116,7 @@ TEST(DockerScriptsTest, ChosenCardsAreHandedIn) {
   LaunchExample example = OneNode();
   MoveModel(&example, dir.Path("m"));
   example.plan.launch[0].env.emplace_back("CUDA_VISIBLE_DEVICES", "4,5");
-  BundleWorld world(Scripts(example));
+  BundleWorld world(DockerScripts(example));
   const BundleRun run = world.Run("node-0.sh");
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(ValuesOf(run.calls.at(0).argv, "--gpus"), testing::ElementsAre("\"device=4,5\""));
@@ -130,7 +130,7 @@ TEST(DockerScriptsTest, KeysAreNamedAndNotWritten) {
   LaunchExample example = OneNode();
   MoveModel(&example, dir.Path("m"));
   example.site.secrets = {"--api-key", "HF_TOKEN"};
-  BundleWorld world(Scripts(example));
+  BundleWorld world(DockerScripts(example));
   const BundleRun missing = world.Run("node-0.sh");
   EXPECT_EQ(missing.code, 1);
   EXPECT_THAT(missing.err, HasSubstr("VLLM_API_KEY is not set"));
@@ -153,7 +153,7 @@ TEST(DockerScriptsTest, SglangsKeyStandsBehindItsFlag) {
   example.site.secrets = {"--api-key"};
   example.plan.launch[0].argv = {"python3", "-m", "sglang.launch_server", "--model-path",
                                  dir.Path("m")};
-  const Bundle bundle = Scripts(example);
+  const Bundle bundle = DockerScripts(example);
   EXPECT_THAT(bundle.files.back().text, HasSubstr("    --api-key \"$SGLANG_API_KEY\"\n"));
   BundleWorld world(bundle);
   const BundleRun run = world.Run("node-0.sh", {}, {{"SGLANG_API_KEY", "z z"}});
@@ -164,12 +164,12 @@ TEST(DockerScriptsTest, SglangsKeyStandsBehindItsFlag) {
 
 TEST(DockerScriptsTest, APinnedImageNeedsNoComment) {
   ContainerOptions options;
-  EXPECT_THAT(Scripts(OneNode()).files.back().text, HasSubstr("# A tag can be moved"));
+  EXPECT_THAT(DockerScripts(OneNode()).files.back().text, HasSubstr("# A tag can be moved"));
   options.image_digest = "sha256:" + std::string(64, '0');
   options.cpuset_cpus = "0-47";
   options.cpuset_mems = "0";
   options.ipc = "host";
-  const std::string text = Scripts(OneNode(), options).files.back().text;
+  const std::string text = DockerScripts(OneNode(), options).files.back().text;
   EXPECT_THAT(text, testing::Not(HasSubstr("# A tag can be moved")));
   EXPECT_THAT(text, HasSubstr("    --cpuset-cpus 0-47\n    --cpuset-mems 0\n"));
   EXPECT_THAT(text, HasSubstr("    --ipc host\n"));
@@ -180,12 +180,12 @@ TEST(DockerScriptsTest, ShellcheckIsContent) {
   SHARDPLAN_NEED_SHELLCHECK();
   ContainerOptions options;
   options.stage_index = "/it's/stages";
-  EXPECT_EQ(BundleWorld(Scripts(TwoNodes(HostileWords()), options)).Shellcheck(), "");
-  EXPECT_EQ(BundleWorld(Scripts(OneNode())).Shellcheck(), "");
+  EXPECT_EQ(BundleWorld(DockerScripts(TwoNodes(HostileWords()), options)).Shellcheck(), "");
+  EXPECT_EQ(BundleWorld(DockerScripts(OneNode())).Shellcheck(), "");
   LaunchExample example = OneNode();
   example.site.secrets = {"--api-key"};
   example.plan.launch[0].env.emplace_back("CUDA_VISIBLE_DEVICES", "4,5");
-  EXPECT_EQ(BundleWorld(Scripts(example)).Shellcheck(), "");
+  EXPECT_EQ(BundleWorld(DockerScripts(example)).Shellcheck(), "");
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ std::vector<std::string> Vllm(int64_t node, const std::string& more = "x") {
   return argv;
 }
 
-Plan PlanOf(std::vector<LaunchPlan> launch) {
+Plan GroupPlan(std::vector<LaunchPlan> launch) {
   Plan plan;
   plan.source = "m";
   plan.launch = std::move(launch);
@@ -26,7 +26,7 @@ std::string ErrorOf(const Plan& plan) {
 }
 
 TEST(GroupCommandTest, NodesDifferInNumberAndAddress) {
-  const Plan plan = PlanOf({{0, {}, Vllm(0)}, {1, {}, Vllm(1)}, {2, {}, Vllm(2)}});
+  const Plan plan = GroupPlan({{0, {}, Vllm(0)}, {1, {}, Vllm(1)}, {2, {}, Vllm(2)}});
   const auto command = MakeGroupCommand(plan);
   ASSERT_TRUE(command.has_value()) << command.error().ToString();
   EXPECT_EQ(command->nodes, 3);
@@ -47,7 +47,7 @@ TEST(GroupCommandTest, DataParallelNodesCountTheirRanks) {
                        std::to_string(4 * node), "--data-parallel-address", "<MASTER_ADDR>"}});
     if (node > 0) launch.back().argv.push_back("--headless");
   }
-  const auto command = MakeGroupCommand(PlanOf(launch));
+  const auto command = MakeGroupCommand(GroupPlan(launch));
   ASSERT_TRUE(command.has_value()) << command.error().ToString();
   EXPECT_EQ(WordsOf(*command, 2, "a")[4], "8");
   EXPECT_EQ(WordsOf(*command, 2, "a")[6], "a");
@@ -61,13 +61,13 @@ TEST(GroupCommandTest, SglangsAddressHasAPort) {
                       {"python3", "-m", "sglang.launch_server", "--node-rank", std::to_string(node),
                        "--dist-init-addr", "<MASTER_ADDR>:5000"}});
   }
-  const auto command = MakeGroupCommand(PlanOf(launch));
+  const auto command = MakeGroupCommand(GroupPlan(launch));
   ASSERT_TRUE(command.has_value()) << command.error().ToString();
   EXPECT_EQ(WordsOf(*command, 1, "a")[6], "a:5000");
 }
 
 TEST(GroupCommandTest, OneNodeRunsWhatIsThere) {
-  const Plan plan = PlanOf({{0, {{"A", "b"}}, {"vllm", "serve", "--headless"}}});
+  const Plan plan = GroupPlan({{0, {{"A", "b"}}, {"vllm", "serve", "--headless"}}});
   const auto command = MakeGroupCommand(plan);
   ASSERT_TRUE(command.has_value());
   EXPECT_EQ(WordsOf(*command, 0, ""), plan.launch[0].argv);
@@ -77,27 +77,27 @@ TEST(GroupCommandTest, OneNodeRunsWhatIsThere) {
 TEST(GroupCommandTest, AnAddressThatIsFilledInStaysAnAddress) {
   std::vector<LaunchPlan> launch = {{0, {}, Vllm(0)}, {1, {}, Vllm(1)}};
   for (LaunchPlan& node : launch) node.argv[6] = "10.1.2.3";
-  const auto command = MakeGroupCommand(PlanOf(launch));
+  const auto command = MakeGroupCommand(GroupPlan(launch));
   ASSERT_TRUE(command.has_value());
   EXPECT_EQ(WordsOf(*command, 1, "other")[6], "other");
 }
 
 TEST(GroupCommandTest, RefusesNodesThatDifferInMore) {
-  EXPECT_EQ(ErrorOf(PlanOf({{0, {}, Vllm(0)}, {1, {}, Vllm(1, "y")}})),
+  EXPECT_EQ(ErrorOf(GroupPlan({{0, {}, Vllm(0)}, {1, {}, Vllm(1, "y")}})),
             "m: expected commands that differ in the node's number alone, found node 0 to differ "
             "in more; use `shardplan launch commands`");
-  EXPECT_NE(ErrorOf(PlanOf({{0, {{"A", "1"}}, Vllm(0)}, {1, {{"A", "2"}}, Vllm(1)}})), "made");
-  EXPECT_NE(ErrorOf(PlanOf({})), "made");
+  EXPECT_NE(ErrorOf(GroupPlan({{0, {{"A", "1"}}, Vllm(0)}, {1, {{"A", "2"}}, Vllm(1)}})), "made");
+  EXPECT_NE(ErrorOf(GroupPlan({})), "made");
 }
 
 TEST(GroupCommandTest, RefusesPlaceholders) {
-  EXPECT_EQ(ErrorOf(PlanOf({{0, {}, {"vllm", "serve", "/m", "--flag", "<PATH_2>"}}})),
+  EXPECT_EQ(ErrorOf(GroupPlan({{0, {}, {"vllm", "serve", "/m", "--flag", "<PATH_2>"}}})),
             "--flag: expected a value, found the placeholder <PATH_2>; give the value where the "
             "deployment is described");
-  EXPECT_NE(ErrorOf(PlanOf({{0, {{"GLOO_SOCKET_IFNAME", "<INTERFACE>"}}, {"vllm"}}})), "made");
-  EXPECT_NE(ErrorOf(PlanOf({{0, {}, {"python3", "--dist-init-addr", "<MASTER_ADDR>:5000"}}})),
+  EXPECT_NE(ErrorOf(GroupPlan({{0, {{"GLOO_SOCKET_IFNAME", "<INTERFACE>"}}, {"vllm"}}})), "made");
+  EXPECT_NE(ErrorOf(GroupPlan({{0, {}, {"python3", "--dist-init-addr", "<MASTER_ADDR>:5000"}}})),
             "made");
-  EXPECT_EQ(ErrorOf(PlanOf({{0, {}, {"vllm", "<b>", "<>", "<A>b", "x<A>"}}})), "made");
+  EXPECT_EQ(ErrorOf(GroupPlan({{0, {}, {"vllm", "<b>", "<>", "<A>b", "x<A>"}}})), "made");
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ using testing_support::OneNode;
 using testing_support::TempDir;
 using testing_support::TwoNodes;
 
-Bundle Scripts(const LaunchExample& example) {
+Bundle RayScripts(const LaunchExample& example) {
   auto bundle = MakeRayScripts(example.input());
   EXPECT_TRUE(bundle) << bundle.error().ToString();
   return bundle.value_or(Bundle{});
@@ -47,7 +47,7 @@ TEST(RayCommandTest, RayPlacesEnginesOnOtherNodes) {
 TEST(RayScriptsTest, AReplicaMayTakeSeveralNodes) {
   LaunchExample example = TwoNodes();
   example.plan.sizes.dp = 2;
-  const Bundle bundle = Scripts(example);
+  const Bundle bundle = RayScripts(example);
   const std::string& common = bundle.files.back().text;
   EXPECT_THAT(common, HasSubstr("export VLLM_RAY_DP_PACK_STRATEGY=span\n"));
   EXPECT_THAT(common, HasSubstr("--data-parallel-backend ray\n"));
@@ -63,7 +63,7 @@ TEST(RayScriptsTest, TheHeadWaitsAndServes) {
   LaunchExample example = TwoNodes(HostileWords());
   FillSite(&example.site);
   MoveModel(&example, dir.Path("a model"));
-  BundleWorld world(Scripts(example));
+  BundleWorld world(RayScripts(example));
   world.ExpectParses();
   world.AddStub("ray",
                 "[[ $1 != status ]] || printf 'Active:\\n 1 node_aa\\n 1 node_bb\\nPending:\\n'");
@@ -87,7 +87,7 @@ TEST(RayScriptsTest, WorkersJoin) {
   LaunchExample example = TwoNodes();
   FillSite(&example.site);
   MoveModel(&example, dir.Path("m"));
-  BundleWorld world(Scripts(example));
+  BundleWorld world(RayScripts(example));
   const BundleRun run = world.Run("worker-1.sh");
   ASSERT_EQ(run.code, 0) << run.err;
   ASSERT_EQ(run.calls.size(), 1U);
@@ -95,14 +95,14 @@ TEST(RayScriptsTest, WorkersJoin) {
               ElementsAre("ray", "start", "--address=10.0.0.1:6379", "--node-ip-address=10.0.0.2",
                           "--num-gpus=8", "--disable-usage-stats", "--block"));
   example.site.hosts = {"fd00::1", "fd00::2"};
-  EXPECT_EQ(BundleWorld(Scripts(example)).Run("worker-1.sh").calls.at(0).argv[2],
+  EXPECT_EQ(BundleWorld(RayScripts(example)).Run("worker-1.sh").calls.at(0).argv[2],
             "--address=[fd00::1]:6379");
   world.RemoveProgram("ray");
   EXPECT_THAT(world.Run("worker-1.sh").err, HasSubstr("ray: not found"));
 }
 
 TEST(RayScriptsTest, DryRunsPrint) {
-  BundleWorld world(Scripts(TwoNodes()));
+  BundleWorld world(RayScripts(TwoNodes()));
   const BundleRun run = world.Run("head.sh", {"--dry-run"});
   EXPECT_EQ(run.code, 0);
   EXPECT_TRUE(run.calls.empty());
@@ -111,7 +111,7 @@ TEST(RayScriptsTest, DryRunsPrint) {
 }
 
 TEST(RayScriptsTest, OneNodeHasNoWorkers) {
-  const Bundle bundle = Scripts(OneNode());
+  const Bundle bundle = RayScripts(OneNode());
   ASSERT_EQ(bundle.files.size(), 2U);
   EXPECT_THAT(bundle.files[1].text, HasSubstr("--node-ip-address=127.0.0.1"));
 }
@@ -119,8 +119,8 @@ TEST(RayScriptsTest, OneNodeHasNoWorkers) {
 TEST(RayScriptsTest, ShellcheckIsContent) {
   SHARDPLAN_NEED_SHELLCHECK();
   LaunchExample example = TwoNodes(HostileWords());
-  EXPECT_EQ(BundleWorld(Scripts(example)).Shellcheck(), "");
-  EXPECT_EQ(BundleWorld(Scripts(OneNode())).Shellcheck(), "");
+  EXPECT_EQ(BundleWorld(RayScripts(example)).Shellcheck(), "");
+  EXPECT_EQ(BundleWorld(RayScripts(OneNode())).Shellcheck(), "");
 }
 
 TEST(RayScriptsTest, SglangHasNoUseForIt) {

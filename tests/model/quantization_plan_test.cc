@@ -9,7 +9,7 @@ namespace {
 
 using testing_support::ModelOpt;
 
-Result<QuantPlan> Read(const nlohmann::json& quantization, const std::string& sidecar = "") {
+Result<QuantPlan> ReadPlan(const nlohmann::json& quantization, const std::string& sidecar = "") {
   nlohmann::json config = {{"torch_dtype", "bfloat16"}};
   if (!quantization.is_null()) config["quantization_config"] = quantization;
   ConfigReader reader(config, "config.json");
@@ -17,13 +17,13 @@ Result<QuantPlan> Read(const nlohmann::json& quantization, const std::string& si
 }
 
 QuantPlan Good(const nlohmann::json& quantization, const std::string& sidecar = "") {
-  Result<QuantPlan> plan = Read(quantization, sidecar);
+  Result<QuantPlan> plan = ReadPlan(quantization, sidecar);
   EXPECT_TRUE(plan.has_value()) << (plan ? "" : plan.error().ToString());
   return plan ? std::move(*plan) : QuantPlan();
 }
 
 std::string ErrorOf(const nlohmann::json& quantization, const std::string& sidecar = "") {
-  const Result<QuantPlan> plan = Read(quantization, sidecar);
+  const Result<QuantPlan> plan = ReadPlan(quantization, sidecar);
   return plan ? "read" : plan.error().ToString();
 }
 

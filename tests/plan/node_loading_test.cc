@@ -16,7 +16,7 @@ using testing_support::TempDir;
 using testing_support::TinyKimiK3;
 using testing_support::WriteTiny;
 
-Deployment Small(int64_t tp, int64_t pp) {
+Deployment SmallNode(int64_t tp, int64_t pp) {
   Deployment d;
   d.gpu = "h20-96";
   d.sizes.tp = tp;
@@ -51,7 +51,7 @@ class NodeLoadingTest : public ::testing::Test {
 };
 
 TEST_F(NodeLoadingTest, ANodeReadsItsStages) {
-  Deployment d = Small(2, 2);
+  Deployment d = SmallNode(2, 2);
   d.partition = std::vector<int64_t>{4, 2};
   d.links.disk_gb_per_s = 2;
   d.links.shared_fs_gb_per_s = 4;
@@ -79,7 +79,7 @@ TEST_F(NodeLoadingTest, ANodeReadsItsStages) {
 }
 
 TEST_F(NodeLoadingTest, TowersAreLeftOutWithTheVision) {
-  Deployment d = Small(2, 2);
+  Deployment d = SmallNode(2, 2);
   d.settings.language_model_only = true;
   const Plan text = Evaluate(model_, d);
   d.settings.language_model_only = false;
@@ -88,7 +88,7 @@ TEST_F(NodeLoadingTest, TowersAreLeftOutWithTheVision) {
 }
 
 TEST_F(NodeLoadingTest, OneRankSharesNothing) {
-  const Plan plan = Evaluate(model_, Small(1, 1));
+  const Plan plan = Evaluate(model_, SmallNode(1, 1));
   ASSERT_EQ(plan.loading->nodes.size(), 1u);
   EXPECT_EQ(plan.loading->nodes[0].shared_files, 0);
   EXPECT_EQ(plan.loading->nodes[0].tensors, model_.inventory.payload_bytes);
@@ -97,7 +97,7 @@ TEST_F(NodeLoadingTest, OneRankSharesNothing) {
 }
 
 TEST_F(NodeLoadingTest, StagingIsOnTheCardWhereTheLoaderPutsIt) {
-  Deployment d = Small(1, 1);
+  Deployment d = SmallNode(1, 1);
   const Plan plain = Evaluate(model_, d);
   EXPECT_FALSE(plain.loading->staging_on_card);
   Bytes largest;

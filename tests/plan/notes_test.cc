@@ -16,12 +16,12 @@ using testing_support::ExampleFromConfig;
 using testing_support::FindFinding;
 using testing_support::PublishedKimiK3;
 
-Plan K3(const Deployment& d) { return Evaluate(ExampleFromConfig("kimi-k3"), d); }
+Plan NotedK3(const Deployment& d) { return Evaluate(ExampleFromConfig("kimi-k3"), d); }
 
 TEST(Notes, SequencesPromiseNothing) {
   Deployment d = PublishedKimiK3();
   d.settings.max_num_seqs = 64;
-  const Plan plan = K3(d);
+  const Plan plan = NotedK3(d);
   const Finding* finding = FindFinding(plan, "capacity.max_num_seqs");
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->severity, Severity::kWarning);
@@ -29,7 +29,7 @@ TEST(Notes, SequencesPromiseNothing) {
   EXPECT_EQ(finding->message,
             "64 is a scheduler limit, not a promise: 2 requests of 524,288 tokens are resident at "
             "once, more of them wait or are preempted");
-  EXPECT_EQ(FindFinding(K3(PublishedKimiK3()), "capacity.max_num_seqs"), nullptr);
+  EXPECT_EQ(FindFinding(NotedK3(PublishedKimiK3()), "capacity.max_num_seqs"), nullptr);
 }
 
 // Kimi-K2.6 on eight RTX PRO 6000: NCCL found no 10 MB at 0.95, and did at 0.93
@@ -63,7 +63,7 @@ TEST(Notes, AThinMarginIsTold) {
 }
 
 TEST(Notes, BlockCostOfBothSplits) {
-  const Plan plan = K3(PublishedKimiK3());
+  const Plan plan = NotedK3(PublishedKimiK3());
   const Finding* finding = FindFinding(plan, "kv.block_cost");
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->message,
@@ -76,11 +76,11 @@ TEST(Notes, TheOtherStateModeIsTold) {
   Deployment d = PublishedKimiK3();
   d.settings.mamba_cache_mode.reset();
   d.settings.enable_prefix_caching.reset();
-  const Plan plan = K3(d);
+  const Plan plan = NotedK3(d);
   const Finding* finding = FindFinding(plan, "kv.state_mode");
   ASSERT_NE(finding, nullptr);
   d.settings.enable_prefix_caching = false;
-  const Plan without = K3(d);
+  const Plan without = NotedK3(d);
   EXPECT_EQ(FindFinding(without, "kv.state_mode"), nullptr);
   const std::string tokens = FormatCount(without.kv->tokens);
   EXPECT_THAT(finding->message, HasSubstr("with none the engine prints " + tokens + " tokens"));
@@ -89,13 +89,13 @@ TEST(Notes, TheOtherStateModeIsTold) {
 TEST(Notes, ReplicatedTower) {
   Deployment d = PublishedKimiK3();
   d.settings.language_model_only = false;
-  const Plan plan = K3(d);
+  const Plan plan = NotedK3(d);
   const Finding* finding = FindFinding(plan, "weights.vision_replicated");
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->message,
             "the vision tower (0.833 GiB) is replicated on every rank of every stage");
   EXPECT_EQ(finding->subject, "12 vision heads over TP 8");
-  EXPECT_EQ(FindFinding(K3(PublishedKimiK3()), "weights.vision_replicated"), nullptr);
+  EXPECT_EQ(FindFinding(NotedK3(PublishedKimiK3()), "weights.vision_replicated"), nullptr);
 }
 
 // Kimi-K3 in FP8 on four nodes: sequence parallelism keeps the shared experts whole.
@@ -128,7 +128,7 @@ TEST(Notes, GraphsNeedAStateBlockPerSequence) {
   Deployment d = PublishedKimiK3();
   d.settings.enforce_eager = false;
   d.settings.max_num_seqs = 1600;
-  const Plan plan = K3(d);
+  const Plan plan = NotedK3(d);
   const Finding* finding = FindFinding(plan, "graphs.state_blocks");
   ASSERT_NE(finding, nullptr);
   EXPECT_THAT(finding->message, HasSubstr("max_num_seqs (1600) exceeds available Mamba cache "
@@ -139,7 +139,7 @@ TEST(Notes, GraphsNeedAStateBlockPerSequence) {
   EXPECT_EQ(plan.limiting->account, Account::kKvCache);
   EXPECT_EQ(plan.limiting->short_by, plan.kv->bytes_per_block * (1600 - plan.kv->num_blocks));
   d.settings.max_num_seqs = 2000;  // more than at either end
-  EXPECT_EQ(K3(d).verdict_low, Verdict::kDoesNotFit);
+  EXPECT_EQ(NotedK3(d).verdict_low, Verdict::kDoesNotFit);
 }
 
 TEST(Notes, AnAutomaticWindowThatFindsNoneQuotesTheEngine) {
@@ -148,7 +148,7 @@ TEST(Notes, AnAutomaticWindowThatFindsNoneQuotesTheEngine) {
   d.settings.max_model_len_auto = true;
   d.output_tokens.reset();
   d.settings.kv_cache_memory_bytes = Bytes(10'616'832LL * 10);  // 9 + the null block; 10 are needed
-  const Plan plan = K3(d);
+  const Plan plan = NotedK3(d);
   const Finding* finding = FindFinding(plan, "fit.window");
   ASSERT_NE(finding, nullptr);
   EXPECT_THAT(finding->message, HasSubstr("Cannot auto-fit max_model_len: not enough GPU memory"));
@@ -172,7 +172,7 @@ TEST(Notes, TheWindowRefusalQuotesTheEngine) {
 TEST(Notes, WeightsThatLoadAndLeaveNothing) {
   Deployment d = PublishedKimiK3();
   d.settings.cpu_offload_gb = 12;
-  const Plan plan = K3(d);
+  const Plan plan = NotedK3(d);
   const Finding* finding = FindFinding(plan, "fit.no_kv_memory");
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->subject, "rank 0 (stage 0)");
@@ -183,7 +183,7 @@ TEST(Notes, WeightsThatLoadAndLeaveNothing) {
 TEST(Notes, WhatTheEngineNeverCountsCanKillItToo) {
   Deployment d = PublishedKimiK3();
   d.settings.gpu_memory_utilization = 0.985;
-  const Plan plan = K3(d);
+  const Plan plan = NotedK3(d);
   EXPECT_EQ(plan.verdict, Verdict::kDoesNotFit);
   const Finding* finding = FindFinding(plan, "fit.free_memory");
   ASSERT_NE(finding, nullptr);
@@ -192,8 +192,8 @@ TEST(Notes, WhatTheEngineNeverCountsCanKillItToo) {
   // The utilization that is named is one that starts.
   ASSERT_TRUE(finding->fix.starts_with("--gpu-memory-utilization 0."));
   d.settings.gpu_memory_utilization = std::stod(finding->fix.substr(25));
-  EXPECT_EQ(FindFinding(K3(d), "fit.free_memory"), nullptr);
-  EXPECT_EQ(FindFinding(K3(d), "fit.outside_budget"), nullptr);
+  EXPECT_EQ(FindFinding(NotedK3(d), "fit.free_memory"), nullptr);
+  EXPECT_EQ(FindFinding(NotedK3(d), "fit.outside_budget"), nullptr);
 }
 
 TEST(Notes, ACacheOfAGivenSizeIsToBlameItself) {
@@ -217,11 +217,11 @@ TEST(Notes, UnknownAffinityIsTold) {
   Deployment d = PublishedKimiK3();
   d.nodes.reset();
   d.gpus_per_node = 16;
-  EXPECT_EQ(FindFinding(K3(d), "host.numa_unknown"), nullptr);
+  EXPECT_EQ(FindFinding(NotedK3(d), "host.numa_unknown"), nullptr);
   d.sizes.pp = 1;
   d.partition.reset();
   d.gpus_per_node = 12;
-  EXPECT_NE(FindFinding(K3(d), "host.numa_unknown"), nullptr);
+  EXPECT_NE(FindFinding(NotedK3(d), "host.numa_unknown"), nullptr);
 }
 
 }  // namespace

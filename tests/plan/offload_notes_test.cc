@@ -16,7 +16,7 @@ using testing_support::ExampleFromConfig;
 using testing_support::FindFinding;
 using testing_support::PublishedKimiK3;
 
-Plan K3(const Deployment& d) { return Evaluate(ExampleFromConfig("kimi-k3"), d); }
+Plan OffloadingK3(const Deployment& d) { return Evaluate(ExampleFromConfig("kimi-k3"), d); }
 
 // The published deployment with its experts prefetched instead: every second layer.
 Deployment Prefetching() {
@@ -40,14 +40,16 @@ Bytes CountedWorkspace(const RankPlan& rank) {
 
 // 24 layers of stage 0 leave the weights; one layer's buffers stand in the workspace.
 TEST(OffloadNotes, PrefetchInThePlan) {
-  const Plan plan = K3(Prefetching());
+  const Plan plan = OffloadingK3(Prefetching());
   EXPECT_EQ(plan.verdict, Verdict::kFits);
   const RankPlan& rank = plan.ranks.front();
   const Bytes layer(1'849'688'064);
   EXPECT_EQ(rank.offloaded, layer * 24);
   EXPECT_EQ(rank.weights,
             rank.detail.parameters + rank.detail.buffers + rank.detail.post_load - rank.offloaded);
-  EXPECT_EQ(CountedWorkspace(rank) - CountedWorkspace(K3(PublishedKimiK3()).ranks.front()), layer);
+  EXPECT_EQ(
+      CountedWorkspace(rank) - CountedWorkspace(OffloadingK3(PublishedKimiK3()).ranks.front()),
+      layer);
   EXPECT_EQ(rank.pinned_allocated, Bytes(24 * 3 * kGiB));
   EXPECT_EQ(plan.host.front().pinned, rank.offloaded * 8);
   const Finding* note = FindFinding(plan, "offload.prefetch");
@@ -63,7 +65,7 @@ TEST(OffloadNotes, PrefetchInThePlan) {
 }
 
 TEST(OffloadNotes, PinnedRounding) {
-  const Plan plan = K3(PublishedKimiK3());
+  const Plan plan = OffloadingK3(PublishedKimiK3());
   const Finding* finding = FindFinding(plan, "offload.pinned_rounding");
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->message,
@@ -74,10 +76,10 @@ TEST(OffloadNotes, PinnedRounding) {
 TEST(OffloadNotes, UvaThatMovesNothing) {
   Deployment d = PublishedKimiK3();
   d.settings.cpu_offload_params = {"w13"};
-  EXPECT_THAT(FindFinding(K3(d), "offload.nothing")->message,
+  EXPECT_THAT(FindFinding(OffloadingK3(d), "offload.nothing")->message,
               HasSubstr("matches no parameter of the decoder layers"));
   d.settings.cpu_offload_gb = 0;
-  EXPECT_THAT(FindFinding(K3(d), "offload.nothing")->message,
+  EXPECT_THAT(FindFinding(OffloadingK3(d), "offload.nothing")->message,
               HasSubstr("nothing moves without --cpu-offload-gb"));
 }
 
@@ -85,7 +87,7 @@ TEST(OffloadNotes, APoolThatEatsWhatItFrees) {
   Deployment d = Prefetching();
   d.settings.offload_prefetch_step = 24;
   const Finding* finding = nullptr;
-  const Plan plan = K3(d);
+  const Plan plan = OffloadingK3(d);
   finding = FindFinding(plan, "offload.pool");
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->message,
@@ -95,22 +97,23 @@ TEST(OffloadNotes, APoolThatEatsWhatItFrees) {
 TEST(OffloadNotes, WhatMovesNothing) {
   Deployment d = Prefetching();
   d.settings.offload_params = {"w13"};
-  EXPECT_THAT(FindFinding(K3(d), "offload.nothing")->message,
+  EXPECT_THAT(FindFinding(OffloadingK3(d), "offload.nothing")->message,
               HasSubstr("matches no parameter of the decoder layers"));
   d.settings.offload_params.clear();
   d.settings.offload_group_size = 100;
-  EXPECT_THAT(FindFinding(K3(d), "offload.nothing")->message, HasSubstr("longer than the stages"));
+  EXPECT_THAT(FindFinding(OffloadingK3(d), "offload.nothing")->message,
+              HasSubstr("longer than the stages"));
   d.settings.offload_backend.reset();
   d.settings.offload_group_size = 0;
   d.settings.offload_params = {"w13_weight"};
-  EXPECT_THAT(FindFinding(K3(d), "offload.nothing")->message,
+  EXPECT_THAT(FindFinding(OffloadingK3(d), "offload.nothing")->message,
               HasSubstr("nothing moves without --offload-group-size"));
 }
 
 TEST(OffloadNotes, BothBackendsAreTold) {
   Deployment d = Prefetching();
   d.settings.cpu_offload_gb = 8;
-  const Plan plan = K3(d);
+  const Plan plan = OffloadingK3(d);
   const Finding* finding = FindFinding(plan, "offload.conflict");
   ASSERT_NE(finding, nullptr);
   EXPECT_THAT(finding->message, HasSubstr("UVA settings will be ignored."));

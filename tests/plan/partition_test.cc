@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 // Layers that weigh and that cost a block something; a stage has room for both.
-struct World {
+struct PartitionWorld {
   std::vector<int64_t> weights;
   std::vector<int64_t> cache;
   int64_t room = 100;
@@ -86,7 +86,7 @@ TEST(BestPartition, IsTheBestOfAll) {
   for (const int64_t stages : {2, 3, 4}) {
     for (const int64_t heavy : {1, 7, 20}) {
       for (const size_t at : {size_t{0}, size_t{4}, size_t{8}}) {
-        World world;
+        PartitionWorld world;
         world.weights.assign(9, 4);
         world.weights[at] = heavy;
         world.cache.assign(9, 1);
@@ -107,7 +107,7 @@ TEST(BestPartition, IsTheBestOfAll) {
 }
 
 TEST(BestPartition, StopsInDeepPipelines) {
-  World world;
+  PartitionWorld world;
   world.room = 100'000;
   world.weights.assign(200, 0);
   world.cache.assign(200, 1);
@@ -137,7 +137,7 @@ TEST(ComparePlans, AtEveryEnd) {
 }
 
 TEST(ComparePartitions, SaysWhatAnotherSplitHolds) {
-  World world;
+  PartitionWorld world;
   world.weights = {40, 10, 10, 10, 10, 10};
   world.cache.assign(6, 1);
   world.unsure = 3;
@@ -163,7 +163,7 @@ TEST(ComparePartitions, SaysWhatAnotherSplitHolds) {
 }
 
 TEST(ComparePartitions, ATieIsSaid) {
-  World world;
+  PartitionWorld world;
   world.weights.assign(5, 10);
   world.cache.assign(5, 1);
   Deployment d = Pipeline(2);
@@ -176,7 +176,7 @@ TEST(ComparePartitions, ATieIsSaid) {
 }
 
 TEST(ComparePartitions, OffersTheOneThatFits) {
-  World world;
+  PartitionWorld world;
   world.weights = {80, 10, 10, 10};
   world.cache.assign(4, 9);
   const Deployment d = Pipeline(2);  // 2,2: ten left for two layers of nine
@@ -187,7 +187,7 @@ TEST(ComparePartitions, OffersTheOneThatFits) {
 }
 
 TEST(ComparePartitions, NothingToSay) {
-  World world;
+  PartitionWorld world;
   world.weights.assign(6, 10);
   world.cache.assign(6, 1);
   EXPECT_FALSE(ComparePartitions(world, Pipeline(1), *world(Pipeline(1))));

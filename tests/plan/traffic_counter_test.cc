@@ -14,7 +14,7 @@ namespace {
 using testing_support::Wire;
 using Rules = std::array<std::string, kTrafficKinds>;
 
-TrafficWorld World(int64_t ranks, int64_t per_node) {
+TrafficWorld CounterWorld(int64_t ranks, int64_t per_node) {
   NodePlacement place;
   place.gpus_per_node = place.ranks_per_node = per_node;
   return WorldOf(GpuSpec(), place, ranks);
@@ -43,7 +43,7 @@ TEST(TrafficCounterTest, CollectivesEqualARingThatIsWalkedStepByStep) {
   int worlds = 0;
   for (const int64_t per_node : {1, 2, 3, 4, 8}) {
     for (int64_t ranks = 2; ranks <= 12; ++ranks) {
-      const TrafficWorld world = World(ranks, per_node);
+      const TrafficWorld world = CounterWorld(ranks, per_node);
       for (const RankGroup& group :
            {RankGroup{0, ranks, 1, 0}, RankGroup{ranks % 2, 1, ranks / 2, 2},
             RankGroup{0, 2, ranks / 4, 4}, RankGroup{ranks - 1, 1, 1, 0}}) {
@@ -98,7 +98,7 @@ TEST(TrafficCounterTest, ExpertsEqualTheMeanOfAllChoices) {
            std::vector<std::pair<int64_t, int64_t>>{{8, 1}, {8, 2}, {9, 3}, {10, 4}, {8, 8}}) {
         // Not a structured binding: clang 14 lets no lambda capture one.
         const int64_t experts = choice.first, top_k = choice.second;
-        const TrafficWorld world = World(ranks, per_node);
+        const TrafficWorld world = CounterWorld(ranks, per_node);
         const RankGroup group = {0, ranks, 1, 0};
         for (const ExpertDelivery delivery :
              {ExpertDelivery::kPerExpert, ExpertDelivery::kPerRank, ExpertDelivery::kPerDomain}) {
@@ -167,7 +167,7 @@ TEST(TrafficCounterTest, DomainsMayBeLargerThanNodes) {
 }
 
 TEST(TrafficCounterTest, TimesAreOfTheBusiest) {
-  const TrafficWorld world = World(4, 2);
+  const TrafficWorld world = CounterWorld(4, 2);
   TrafficCounter counter(world);
   counter.Send(TrafficKind::kPipeline, 0, 2, 1e9);
   counter.Send(TrafficKind::kPipeline, 1, 3, 1e9);
@@ -188,7 +188,7 @@ TEST(TrafficCounterTest, TimesAreOfTheBusiest) {
 
 // Least amounts: a group of three and one over two nodes.
 TEST(TrafficCounterTest, TheLeastThatMustCross) {
-  const TrafficWorld world = World(4, 3);
+  const TrafficWorld world = CounterWorld(4, 3);
   const RankGroup all = {0, 4, 1, 0};
   const auto least = [&](auto move) {
     TrafficCounter counter(world);
@@ -211,7 +211,7 @@ TEST(TrafficCounterTest, TheLeastThatMustCross) {
 TEST(TrafficCounterTest, LeastIsNeverMoreThanTheRing) {
   for (const int64_t per_node : {1, 2, 3, 4, 8}) {
     for (int64_t ranks = 2; ranks <= 12; ++ranks) {
-      const TrafficWorld world = World(ranks, per_node);
+      const TrafficWorld world = CounterWorld(ranks, per_node);
       for (int how = 0; how < 3; ++how) {
         TrafficCounter counter(world);
         const RankGroup all = {0, ranks, 1, 0};
@@ -228,14 +228,14 @@ TEST(TrafficCounterTest, LeastIsNeverMoreThanTheRing) {
 }
 
 TEST(TrafficCounterTest, MoreThanFitsIsAnError) {
-  const TrafficWorld world = World(2, 1);
+  const TrafficWorld world = CounterWorld(2, 1);
   TrafficCounter counter(world);
   counter.Send(TrafficKind::kPipeline, 0, 1, 1e19);
   EXPECT_THROW(counter.Finish(1, Rates(), Rules()), SizeOverflow);
 }
 
 TEST(TrafficCounterTest, NothingMovesInsideOneRank) {
-  const TrafficWorld world = World(2, 1);
+  const TrafficWorld world = CounterWorld(2, 1);
   TrafficCounter counter(world);
   counter.AllReduce(TrafficKind::kEmbedding, {0, 1, 1, 0}, 100);
   counter.Experts({0, 1, 1, 0}, {8, 2, ExpertDelivery::kPerRank}, 10, 1, 1);

@@ -12,7 +12,7 @@ namespace {
 
 using namespace testing_support;  // NOLINT(google-build-using-namespace): a test of one subject
 
-Deployment Layout(int64_t tp, int64_t pp, int64_t dp, bool ep) {
+Deployment UnknownLayout(int64_t tp, int64_t pp, int64_t dp, bool ep) {
   Deployment d;
   d.gpu = "h20-141";
   d.sizes.tp = tp;
@@ -80,7 +80,7 @@ TEST(UnknownFamily, WeightsAreThoseOfTheFamily) {
       for (const int64_t pp : {1, 2}) {
         for (const int64_t dp : {1, 2}) {
           for (const bool ep : {false, true}) {
-            const Deployment d = Layout(tp, pp, dp, ep);
+            const Deployment d = UnknownLayout(tp, pp, dp, ep);
             const Plan expected = Evaluate(known, d);
             const Plan plan = Evaluate(model, d);
             const std::string where = test.name + " TP" + std::to_string(tp) + " PP" +
@@ -133,7 +133,7 @@ TEST(UnknownFamily, StrangerModelsLieBetweenTheEnds) {
     const Model model = Load(dir.Path("new"));
     for (const int64_t tp : {1, 2, 4}) {
       if (test.name == "kimi_k3" && tp > 2) continue;  // raises a slice of 128 to 256
-      const Deployment d = Layout(tp, 1, 1, false);
+      const Deployment d = UnknownLayout(tp, 1, 1, false);
       const Plan expected = Evaluate(known, d);
       const Plan plan = Evaluate(model, d);
       if (expected.verdict == Verdict::kIllegal) continue;
@@ -164,7 +164,7 @@ TEST(UnknownFamily, AVerdictForBothEnds) {
                   "num_attention_heads":32,"num_key_value_heads":8,"num_hidden_layers":8,
                   "max_position_embeddings":8192,"torch_dtype":"bfloat16"})");
   const Model model = Load(dir.Path("m"));
-  Deployment d = Layout(4, 1, 1, false);
+  Deployment d = UnknownLayout(4, 1, 1, false);
   d.gpu = "a10-24";
   d.settings.gpu_memory_utilization = 0.88;
   d.settings.max_num_batched_tokens = 2048;
@@ -197,7 +197,7 @@ TEST(UnknownFamily, TheCacheHasEndsToo) {
       .Config(R"({"architectures":["BrandNewForCausalLM"],"hidden_size":512,
                   "num_attention_heads":8,"num_key_value_heads":4,"num_hidden_layers":4,
                   "max_position_embeddings":8192,"torch_dtype":"bfloat16"})");
-  const Plan plan = Evaluate(Load(dir.Path("m")), Layout(2, 1, 1, false));
+  const Plan plan = Evaluate(Load(dir.Path("m")), UnknownLayout(2, 1, 1, false));
   CheckLedger(plan);
   EXPECT_EQ(plan.kv->bytes_per_block, Bytes(4 * 16 * 2 * 2 * 64 * 2));
   // One head instead of two a rank: twice the blocks; four on every rank: half of them.

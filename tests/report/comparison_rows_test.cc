@@ -22,8 +22,8 @@ std::vector<Variant> Three() {
           {{{"tp", "7"}, {"dtype", "auto"}}, IllegalPlan()}};
 }
 
-const ComparisonRow* Find(const std::vector<ComparisonGroup>& groups, const std::string& heading,
-                          const std::string& label) {
+const ComparisonRow* FindRow(const std::vector<ComparisonGroup>& groups, const std::string& heading,
+                             const std::string& label) {
   for (const ComparisonGroup& group : groups) {
     if (group.heading.find(heading) == std::string::npos) continue;
     for (const ComparisonRow& row : group.rows) {
@@ -35,7 +35,7 @@ const ComparisonRow* Find(const std::vector<ComparisonGroup>& groups, const std:
 
 std::vector<std::string> Cells(const std::vector<ComparisonGroup>& groups,
                                const std::string& heading, const std::string& label) {
-  const ComparisonRow* const row = Find(groups, heading, label);
+  const ComparisonRow* const row = FindRow(groups, heading, label);
   return row == nullptr ? std::vector<std::string>() : row->cells;
 }
 
@@ -48,8 +48,8 @@ TEST(ComparisonRowsTest, VerdictsAndWhatIsShort) {
   EXPECT_THAT(Cells(groups, "", "  on rank"), ElementsAre("-", "1", ""));
   EXPECT_THAT(Cells(groups, "", "  by"), ElementsAre("-", "3.250 GiB", ""));
   // An option with one value is among the things that are the same; the ends agree.
-  EXPECT_FALSE(Find(groups, "", "dtype")->always);
-  EXPECT_EQ(Find(groups, "", "  at the dear end of the ranges"), nullptr);
+  EXPECT_FALSE(FindRow(groups, "", "dtype")->always);
+  EXPECT_EQ(FindRow(groups, "", "  at the dear end of the ranges"), nullptr);
 }
 
 TEST(ComparisonRowsTest, TheEndsOfTheRangesWhereTheyMatter) {
@@ -76,7 +76,7 @@ TEST(ComparisonRowsTest, TheLedgerOfTheFullestRank) {
               ElementsAre("0.500", "0.500", ""));
   EXPECT_THAT(Cells(groups, "outside the budget", "headroom"), ElementsAre("1.000", "1.000", ""));
   EXPECT_THAT(Cells(groups, "outside the budget", "= card"), ElementsAre("16.000", "16.000", ""));
-  EXPECT_EQ(Find(groups, "budget", "cuda_graphs"), nullptr);  // nobody has it
+  EXPECT_EQ(FindRow(groups, "budget", "cuda_graphs"), nullptr);  // nobody has it
   EXPECT_THAT(Cells(groups, "host memory", "pinned, really taken"),
               ElementsAre("6.000", "6.000", ""));
 }
@@ -95,7 +95,7 @@ TEST(ComparisonRowsTest, AnEngineIsToldOnce) {
   EXPECT_THAT(Cells(ComparisonRows(variants), "deployment", "engine"),
               ElementsAre("vllm@9.9.8", "vllm@9.9.9"));
   variants[1].options[0].second = "vllm@9.9.9";
-  EXPECT_EQ(Find(ComparisonRows(variants), "deployment", "engine"), nullptr);
+  EXPECT_EQ(FindRow(ComparisonRows(variants), "deployment", "engine"), nullptr);
 }
 
 // An illegal variant has nothing to differ in; one without an account differs.

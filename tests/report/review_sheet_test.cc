@@ -11,7 +11,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-Plan Example() {
+Plan SheetExample() {
   Plan plan;
   plan.verdict = plan.verdict_low = plan.verdict_high = Verdict::kFits;
   plan.source = "/models/K3";
@@ -46,7 +46,7 @@ Bundle Files() {
 }
 
 TEST(ReviewSheetTest, SaysAllThatAReviewerAsks) {
-  Plan plan = Example();
+  Plan plan = SheetExample();
   plan.findings = {{"layout.x", Severity::kWarning, "TP", "is wide", "make it narrow"}};
   const std::string text = RenderReviewSheet(plan, "docker", Files(), {},
                                              {"launch", "docker", "/models/K3", "-o", "out dir"});
@@ -73,7 +73,7 @@ TEST(ReviewSheetTest, TheSameWhereverItIsWritten) {
   const auto sheet = [](const std::vector<std::string>& output) {
     std::vector<std::string> line = {"launch", "docker", "m"};
     line.insert(line.end() - 1, output.begin(), output.end());
-    return RenderReviewSheet(Example(), "docker", Files(), {}, line);
+    return RenderReviewSheet(SheetExample(), "docker", Files(), {}, line);
   };
   const std::string none = sheet({});
   EXPECT_EQ(sheet({"-o", "a"}), none);
@@ -99,7 +99,7 @@ TEST(ReviewSheetTest, NoLineIsLongerThanAHundredColumns) {
   bundle.variables[0].what = note;
   std::vector<std::string> line = {"launch", "docker", "/models/K3"};
   for (int i = 0; i < 20; ++i) line.emplace_back("--env=NAME=a value");
-  const std::string text = RenderReviewSheet(Example(), "docker", bundle, {}, line);
+  const std::string text = RenderReviewSheet(SheetExample(), "docker", bundle, {}, line);
   for (const std::string& shown : LinesOf(text)) EXPECT_LE(shown.size(), 100U) << shown;
   EXPECT_THAT(text, HasSubstr("- Words and more words and"));
   EXPECT_THAT(text, HasSubstr(" \\\n    '--env=NAME=a value'"));
@@ -113,13 +113,13 @@ TEST(ReviewSheetTest, WrappedWordsBeginNothing) {
     for (int i = 0; i < 99; ++i) note += " " + word;
     bundle.notes = {note};
     const std::string text =
-        RenderReviewSheet(Example(), "docker", bundle, {}, {"launch", "docker", "m"});
+        RenderReviewSheet(SheetExample(), "docker", bundle, {}, {"launch", "docker", "m"});
     EXPECT_THAT(text, HasSubstr("- " + note + "\n"));
   }
 }
 
 TEST(ReviewSheetTest, HostileTextStaysText) {
-  Plan plan = Example();
+  Plan plan = SheetExample();
   plan.findings = {{"layout.x", Severity::kError, "a", "```\n# Not a heading", ""}};
   Bundle bundle = Files();
   bundle.variables[1].values = {"`x`\n# no"};

@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 using testing_support::ExamplePlan;
 using testing_support::GiB;
 
-Plan SglangPlan() {
+Plan StaticPlan() {
   Plan plan = ExamplePlan();
   plan.engine = "sglang";
   StaticMemoryPlan memory;
@@ -36,7 +36,7 @@ TEST(StaticMemory, OfSglangAlone) {
 }
 
 TEST(StaticMemory, FractionTermsAndPools) {
-  const std::string text = StaticMemorySection(SglangPlan(), 100);
+  const std::string text = StaticMemorySection(StaticPlan(), 100);
   EXPECT_THAT(text, HasSubstr("free before loading    15.00 GiB (14.00 GiB to 15.50 GiB)\n"));
   EXPECT_THAT(text,
               HasSubstr("0.85, SGLang's own: weights and pools of the 15.00 GiB free before"));
@@ -44,17 +44,17 @@ TEST(StaticMemory, FractionTermsAndPools) {
   EXPECT_THAT(text, HasSubstr("smallest that works    0.750\n"));
   EXPECT_THAT(text, HasSubstr("277 slots of 26.6 MiB (69 layers), 5 a request: 55 requests\n"));
   EXPECT_THAT(text, HasSubstr("running requests       55 at most, of one DP rank\n"));
-  Plan given = SglangPlan();
+  Plan given = StaticPlan();
   given.static_memory->fraction_given = true;
   EXPECT_THAT(StaticMemorySection(given, 100), HasSubstr("0.85: weights and pools"));
 }
 
 TEST(StaticMemory, LogLinesByStage) {
-  EXPECT_EQ(StartupLogSection(SglangPlan()),
+  EXPECT_EQ(StartupLogSection(StaticPlan()),
             "What a rank will print, in SGLang's GB (2^30 bytes)\n"
             "  stage 0\n    Load weight begin. avail mem=15.00 GB\n"
             "  stage 1\n    Load weight begin. avail mem=15.00 GB\n");
-  Plan one = SglangPlan();
+  Plan one = StaticPlan();
   one.static_memory->log.pop_back();
   EXPECT_EQ(StartupLogSection(one),
             "What a rank will print, in SGLang's GB (2^30 bytes)\n"
@@ -62,7 +62,7 @@ TEST(StaticMemory, LogLinesByStage) {
 }
 
 TEST(StaticMemory, Document) {
-  const Document d = StaticMemoryDocument(*SglangPlan().static_memory);
+  const Document d = StaticMemoryDocument(*StaticPlan().static_memory);
   EXPECT_EQ(d["fraction"], .85);
   EXPECT_EQ(d["reserve_terms"][1]["mib"], 12288);
   EXPECT_EQ(d["free_before_load"]["low_bytes"], GiB(14).count());

@@ -44,7 +44,7 @@ Sweep Matrix() {
   return sweep;
 }
 
-void ExpectWidth(const std::string& text, size_t width) {
+void ExpectSweepWidth(const std::string& text, size_t width) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(DisplayWidth(line), width) << line;
 }
@@ -150,7 +150,7 @@ TEST(SweepTableTest, WideMatricesAreCut) {
   for (int64_t i = 1; i <= 16; ++i) sweep.axes[1].values.push_back({std::to_string(i), i});
   for (int i = 0; i < 32; ++i) sweep.cells.push_back(MakeSweepCell(ExamplePlan()));
   const std::string text = RenderSweepTable(sweep);
-  ExpectWidth(text, 100);
+  ExpectSweepWidth(text, 100);
   EXPECT_THAT(text, HasSubstr(" 16\n  32K  "));
 }
 

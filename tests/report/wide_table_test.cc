@@ -5,7 +5,7 @@
 namespace shardplan {
 namespace {
 
-WideTable Example() {
+WideTable WideExample() {
   WideTable table(3);
   table.AddRow("", {"one", "two", "three"});
   table.AddHeading("numbers");
@@ -15,7 +15,7 @@ WideTable Example() {
 }
 
 TEST(WideTableTest, OneBlockWhereItFits) {
-  EXPECT_EQ(Example().Render(40),
+  EXPECT_EQ(WideExample().Render(40),
             "           one  two  three\n"
             "numbers\n"
             "  a label    1   22    333\n"
@@ -23,7 +23,7 @@ TEST(WideTableTest, OneBlockWhereItFits) {
 }
 
 TEST(WideTableTest, BlocksRepeatLabelsAndHeadings) {
-  EXPECT_EQ(Example().Render(21),
+  EXPECT_EQ(WideExample().Render(21),
             "           one  two\n"
             "numbers\n"
             "  a label    1   22\n"

@@ -18,7 +18,7 @@ ModuleRow Row(Split split, Shape shape, int dim, bool guessed = false) {
   return row;
 }
 
-ShardingRules Rules(int64_t tp, bool ep = false) {
+ShardingRules SliceRules(int64_t tp, bool ep = false) {
   ShardingRules rules;
   rules.sizes.tp = tp;
   rules.sizes.expert_parallel = ep;
@@ -38,41 +38,42 @@ Shape ShapeOf(const ModuleRow& row, const ShardingRules& rules) {
 }
 
 TEST(SliceTensor, AlongTheGivenDimension) {
-  EXPECT_EQ(ShapeOf(Row(Split::kColumn, {8, 6}, 0), Rules(4)), (Shape{2, 6}));
-  EXPECT_EQ(ShapeOf(Row(Split::kColumn, {6, 8}, 1), Rules(4)), (Shape{6, 2}));
-  EXPECT_EQ(ShapeOf(Row(Split::kRow, {6, 8}, 1), Rules(4)), (Shape{6, 2}));
-  EXPECT_EQ(ShapeOf(Row(Split::kRow, {6}, -1), Rules(4)), (Shape{6}));
-  EXPECT_EQ(ShapeOf(Row(Split::kKvHeads, {8, 6}, 0), Rules(4)), (Shape{4, 6}));
-  EXPECT_EQ(ShapeOf(Row(Split::kVocabulary, {100, 6}, 0), Rules(4)), (Shape{32, 6}));
+  EXPECT_EQ(ShapeOf(Row(Split::kColumn, {8, 6}, 0), SliceRules(4)), (Shape{2, 6}));
+  EXPECT_EQ(ShapeOf(Row(Split::kColumn, {6, 8}, 1), SliceRules(4)), (Shape{6, 2}));
+  EXPECT_EQ(ShapeOf(Row(Split::kRow, {6, 8}, 1), SliceRules(4)), (Shape{6, 2}));
+  EXPECT_EQ(ShapeOf(Row(Split::kRow, {6}, -1), SliceRules(4)), (Shape{6}));
+  EXPECT_EQ(ShapeOf(Row(Split::kKvHeads, {8, 6}, 0), SliceRules(4)), (Shape{4, 6}));
+  EXPECT_EQ(ShapeOf(Row(Split::kVocabulary, {100, 6}, 0), SliceRules(4)), (Shape{32, 6}));
 }
 
 TEST(SliceTensor, PartsOfAFusedTensorAndItsScales) {
   ModuleRow row = Row(Split::kColumn, {32, 6}, 0);
   row.slice->parts = {{Split::kColumn, 16}, {Split::kKvHeads, 8}, {Split::kKvHeads, 8}};
-  EXPECT_EQ(ShapeOf(row, Rules(4)), (Shape{4 + 4 + 4, 6}));
+  EXPECT_EQ(ShapeOf(row, SliceRules(4)), (Shape{4 + 4 + 4, 6}));
   row.shape = {8, 6};  // one scale per four rows
   row.slice->rounds_up = true;
-  EXPECT_EQ(ShapeOf(row, Rules(4)), (Shape{1 + 1 + 1, 6}));
+  EXPECT_EQ(ShapeOf(row, SliceRules(4)), (Shape{1 + 1 + 1, 6}));
 }
 
 TEST(SliceTensor, ExpertsWholeOrTheirSlices) {
   ModuleRow row = Row(Split::kExpertGate, {12, 6}, 0);
   row.experts = 8;
-  EXPECT_EQ(ShapeOf(row, Rules(4)), (Shape{8, 3, 6}));
-  EXPECT_EQ(ShapeOf(row, Rules(4, true)), (Shape{2, 12, 6}));
+  EXPECT_EQ(ShapeOf(row, SliceRules(4)), (Shape{8, 3, 6}));
+  EXPECT_EQ(ShapeOf(row, SliceRules(4, true)), (Shape{2, 12, 6}));
   ModuleRow stack = Row(Split::kExpertDown, {8, 6, 12}, 2);
   stack.slice->stacked = true;
-  EXPECT_EQ(ShapeOf(stack, Rules(4)), (Shape{8, 6, 3}));
-  EXPECT_EQ(ShapeOf(stack, Rules(4, true)), (Shape{2, 6, 12}));
+  EXPECT_EQ(ShapeOf(stack, SliceRules(4)), (Shape{8, 6, 3}));
+  EXPECT_EQ(ShapeOf(stack, SliceRules(4, true)), (Shape{2, 6, 12}));
   // One that is unlike the others: its part of every rank.
-  EXPECT_EQ(SliceTensor({&stack, &stack}, Arch(), Rules(4, true)).bytes, Bytes(2 * 2 * 72 * 2));
+  EXPECT_EQ(SliceTensor({&stack, &stack}, Arch(), SliceRules(4, true)).bytes,
+            Bytes(2 * 2 * 72 * 2));
   const ModuleRow odd = Row(Split::kExpertGate, {12, 6}, 0);
-  EXPECT_EQ(SliceTensor({&odd}, Arch(), Rules(4, true)).bytes, Bytes(36));
+  EXPECT_EQ(SliceTensor({&odd}, Arch(), SliceRules(4, true)).bytes, Bytes(36));
 }
 
 TEST(SliceTensor, TheEndsOfAGuess) {
   const ModuleRow row = Row(Split::kReplicated, {5, 6}, -1, true);
-  ShardingRules rules = Rules(4);
+  ShardingRules rules = SliceRules(4);
   const DeviceParam central = SliceTensor({&row}, Arch(), rules);
   EXPECT_EQ(central.bytes, Bytes(60));
   EXPECT_EQ(central.basis, Basis::kAssumed);
@@ -89,7 +90,7 @@ TEST(SliceTensor, TheEndsOfAGuess) {
 
 TEST(SliceTensor, SequenceParallelSharedExpertsAreAGuess) {
   const ModuleRow row = Row(Split::kSharedColumn, {8, 6}, 0);
-  ShardingRules rules = Rules(4, true);
+  ShardingRules rules = SliceRules(4, true);
   EXPECT_EQ(SliceTensor({&row}, Arch(), rules).bytes, Bytes(24));
   rules.guess = GuessEnd::kWhole;
   EXPECT_EQ(SliceTensor({&row}, Arch(), rules).bytes, Bytes(24));
@@ -101,11 +102,11 @@ TEST(SliceTensor, SequenceParallelSharedExpertsAreAGuess) {
 
 TEST(SliceTensor, AGuessThatDoesNotDivideStaysWhole) {
   const ModuleRow row = Row(Split::kColumn, {7, 6}, 0, true);
-  const DeviceParam param = SliceTensor({&row}, Arch(), Rules(4));
+  const DeviceParam param = SliceTensor({&row}, Arch(), SliceRules(4));
   EXPECT_EQ(param.shape, (Shape{7, 6}));
   EXPECT_EQ(param.rule, "guessed: whole: 7 ÷ TP 4 leaves a rest");
   std::vector<Indivisible> problems;
-  CheckSlice(row, Arch(), Rules(4), &problems);
+  CheckSlice(row, Arch(), SliceRules(4), &problems);
   EXPECT_TRUE(problems.empty());
 }
 
@@ -115,7 +116,7 @@ TEST(SliceTensor, Mxfp4ExpertsArePadded) {
   arch.quantization = "mxfp4";
   arch.hidden = 6;
   arch.moe.intermediate = 80;
-  ShardingRules rules = Rules(4);
+  ShardingRules rules = SliceRules(4);
   rules.expert_intermediate = 32;
   rules.expert_width = 8;
   ModuleRow row = Row(Split::kExpertGate, {80, 3}, 0);
@@ -135,13 +136,13 @@ TEST(CheckSlice, WhatIsRecognisedHasToDivide) {
     CheckSlice(row, Arch(), rules, &problems);
     return problems.empty() ? std::string() : problems.front().id;
   };
-  EXPECT_EQ(ids(Row(Split::kColumn, {7, 6}, 0), Rules(4)), "sharding.column");
-  EXPECT_EQ(ids(Row(Split::kRow, {8, 6}, 1), Rules(4)), "sharding.row");
-  EXPECT_EQ(ids(Row(Split::kKvHeads, {6, 6}, 0), Rules(3)), "sharding.kv_heads");
-  EXPECT_EQ(ids(Row(Split::kExpertDown, {8, 6}, 1), Rules(4)), "sharding.expert");
-  EXPECT_EQ(ids(Row(Split::kExpertDown, {8, 6}, 1), Rules(4, true)), "");
-  EXPECT_EQ(ids(Row(Split::kVocabulary, {100, 6}, 0), Rules(3)), "sharding.vocabulary");
-  EXPECT_EQ(ids(Row(Split::kColumn, {8, 6}, 0), Rules(4)), "");
+  EXPECT_EQ(ids(Row(Split::kColumn, {7, 6}, 0), SliceRules(4)), "sharding.column");
+  EXPECT_EQ(ids(Row(Split::kRow, {8, 6}, 1), SliceRules(4)), "sharding.row");
+  EXPECT_EQ(ids(Row(Split::kKvHeads, {6, 6}, 0), SliceRules(3)), "sharding.kv_heads");
+  EXPECT_EQ(ids(Row(Split::kExpertDown, {8, 6}, 1), SliceRules(4)), "sharding.expert");
+  EXPECT_EQ(ids(Row(Split::kExpertDown, {8, 6}, 1), SliceRules(4, true)), "");
+  EXPECT_EQ(ids(Row(Split::kVocabulary, {100, 6}, 0), SliceRules(3)), "sharding.vocabulary");
+  EXPECT_EQ(ids(Row(Split::kColumn, {8, 6}, 0), SliceRules(4)), "");
 }
 
 }  // namespace

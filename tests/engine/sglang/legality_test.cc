@@ -13,13 +13,13 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing_support::SglangContext;
 
-std::vector<Finding> Check(SglangContext& c) {
+std::vector<Finding> CheckServer(SglangContext& c) {
   return CheckArguments(c.context, ResolveDefaults(c.context));
 }
 
 std::vector<std::string> Ids(SglangContext& c) {
   std::vector<std::string> ids;
-  for (const Finding& finding : Check(c)) ids.push_back(finding.id);
+  for (const Finding& finding : CheckServer(c)) ids.push_back(finding.id);
   return ids;
 }
 
@@ -35,7 +35,7 @@ TEST(SglangLegality, WindowsBeyondTheModels) {
   SglangContext c("deepseek-v3");
   c.args().context_length = 262'144;
   ASSERT_THAT(Ids(c), ElementsAre("window.max_positions"));
-  EXPECT_THAT(Check(c)[0].message,
+  EXPECT_THAT(CheckServer(c)[0].message,
               HasSubstr("User-specified context_length (262144) is greater than the derived "
                         "context_length (163840)."));
   c.args().longer_context = true;
@@ -140,9 +140,9 @@ TEST(SglangLegality, DraftsWithoutAPath) {
   c.args().tp_size = 8;
   c.args().speculative_algorithm = "EAGLE";
   ASSERT_THAT(Ids(c), ElementsAre("speculative.draft_from_model"));
-  EXPECT_EQ(Check(c)[0].severity, Severity::kNote);
+  EXPECT_EQ(CheckServer(c)[0].severity, Severity::kNote);
   c.args().speculative_algorithm = "STANDALONE";
-  EXPECT_EQ(Check(c)[0].severity, Severity::kWarning);
+  EXPECT_EQ(CheckServer(c)[0].severity, Severity::kWarning);
   c.args().speculative_draft_model_path = "draft";
   EXPECT_THAT(Ids(c), IsEmpty());
   c.args().speculative_draft_model_path.clear();
@@ -151,7 +151,7 @@ TEST(SglangLegality, DraftsWithoutAPath) {
   SglangContext dense("Qwen__Qwen3-32B");
   dense.args().speculative_algorithm = "EAGLE";
   ASSERT_THAT(Ids(dense), ElementsAre("speculative.draft_from_model"));
-  EXPECT_THAT(Check(dense)[0].message, HasSubstr("the whole model a second time"));
+  EXPECT_THAT(CheckServer(dense)[0].message, HasSubstr("the whole model a second time"));
 }
 
 }  // namespace

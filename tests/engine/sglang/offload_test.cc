@@ -21,7 +21,7 @@ Offload Moved(SglangContext& c, StageRange stage) {
   return OffloadOf(c.context, WeightsOf(c), stage);
 }
 
-std::vector<std::string> Ids(SglangContext& c) {
+std::vector<std::string> OffloadIds(SglangContext& c) {
   std::vector<std::string> ids;
   for (const Finding& finding : CheckOffload(c.context)) ids.push_back(finding.id);
   return ids;
@@ -72,23 +72,23 @@ TEST(SglangOffload, GroupsMoveExpertMatrices) {
 
 TEST(SglangOffload, WhatAModelCannotHave) {
   SglangContext k3("kimi-k3");
-  EXPECT_TRUE(Ids(k3).empty());
+  EXPECT_TRUE(OffloadIds(k3).empty());
   k3.args().cpu_offload_gb = 32;
-  ASSERT_EQ(Ids(k3), std::vector<std::string>{"offload.views"});
+  ASSERT_EQ(OffloadIds(k3), std::vector<std::string>{"offload.views"});
   EXPECT_THAT(CheckOffload(k3.context)[0].message, HasSubstr("the answers are wrong"));
   k3.args().cpu_offload_gb = 0;
   k3.args().offload_group_size = 4;
-  ASSERT_EQ(Ids(k3), std::vector<std::string>{"offload.model"});
+  ASSERT_EQ(OffloadIds(k3), std::vector<std::string>{"offload.model"});
   EXPECT_THAT(CheckOffload(k3.context)[0].message, HasSubstr("passes no offloader_kwargs"));
 
   SglangContext v3("deepseek-v3");
   v3.args().offload_group_size = 4;
-  EXPECT_TRUE(Ids(v3).empty());
+  EXPECT_TRUE(OffloadIds(v3).empty());
   v3.args().cpu_offload_gb = 1;
-  EXPECT_EQ(Ids(v3), std::vector<std::string>{"offload.conflict"});
+  EXPECT_EQ(OffloadIds(v3), std::vector<std::string>{"offload.conflict"});
   v3.args().offload_group_size = 0;
   v3.args().cpu_offload_gb = 1.5;
-  EXPECT_EQ(Ids(v3), std::vector<std::string>{"offload.whole"});
+  EXPECT_EQ(OffloadIds(v3), std::vector<std::string>{"offload.whole"});
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ vllm::UsageContext UsageOf(const TableRow& row) {
   return row[2] == "LLM_CLASS" ? vllm::UsageContext::kLlmClass : vllm::UsageContext::kApiServer;
 }
 
-vllm::BatchFlags FlagsOf(const TableRow& row) {
+vllm::BatchFlags BatchFlagsOf(const TableRow& row) {
   vllm::BatchFlags flags;
   flags.max_model_len = std::stoll(row[3]);
   flags.mode = *vllm::ParsePerformanceMode(TextOr(row[4]));
@@ -46,7 +46,7 @@ TEST(VllmBatchDefaults, EqualVllms) {
       ++tables;
       continue;
     }
-    const vllm::BatchFlags flags = FlagsOf(row);
+    const vllm::BatchFlags flags = BatchFlagsOf(row);
     const vllm::BatchLimits limits = vllm::LimitBatch(card, flags);
     const std::optional<std::string> refusal = vllm::BatchRefusal(limits, flags);
     if (const auto error = TextOr(row[12])) {

@@ -14,7 +14,7 @@ using vllm::KvBucket;
 using vllm::KvKind;
 using vllm::KvSpec;
 
-ModelSpec Numbers(const std::string& name) {
+ModelSpec SpecNumbers(const std::string& name) {
   ModelSpec spec;
   spec.arch = *NumbersOf(name);
   return spec;
@@ -55,7 +55,7 @@ TEST(VllmKvSpec, StatesOfEveryKind) {
         Case{"nvidia__NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", 8, 266'752, 528, 270'336},
         Case{"ai21labs__AI21-Jamba2-Mini", 1, 311'296, 80, 327'680},
         Case{"moonshotai__Kimi-Linear-48B-A3B", 8, 271'360, 256, 294'912}}) {
-    VllmContext c(Numbers(k.model), "0.28.0");
+    VllmContext c(SpecNumbers(k.model), "0.28.0");
     c.context.sizes.tp = k.tp;
     c.Resolve();
     const vllm::KvBlocks blocks = vllm::AlignBlocks(c.context);
@@ -67,7 +67,7 @@ TEST(VllmKvSpec, StatesOfEveryKind) {
 
 // A single group is not divided but given to every rank: 4,096 ÷ 4 channels and 2 × 1 × 128.
 TEST(VllmKvSpec, ASingleMambaGroupIsOnEveryRank) {
-  VllmContext c(Numbers("nvidia__NVIDIA-Nemotron-3-Nano-30B-A3B-BF16"));
+  VllmContext c(SpecNumbers("nvidia__NVIDIA-Nemotron-3-Nano-30B-A3B-BF16"));
   c.spec().arch.mamba.groups = 1;
   c.context.sizes.tp = 4;
   c.Resolve();
@@ -76,7 +76,7 @@ TEST(VllmKvSpec, ASingleMambaGroupIsOnEveryRank) {
 }
 
 TEST(VllmKvSpec, DraftTokensLengthenTheConvolution) {
-  VllmContext c(Numbers("Qwen__Qwen3-Next-80B-A3B-Instruct"));
+  VllmContext c(SpecNumbers("Qwen__Qwen3-Next-80B-A3B-Instruct"));
   c.Resolve();
   const Bytes before = vllm::AlignBlocks(c.context).state;
   c.context.resolved.draft_tokens = 2;
@@ -84,7 +84,7 @@ TEST(VllmKvSpec, DraftTokensLengthenTheConvolution) {
 }
 
 TEST(VllmKvSpec, AModelOfStatesAloneKeepsThemUnpadded) {
-  VllmContext c(Numbers("ai21labs__AI21-Jamba2-Mini"));
+  VllmContext c(SpecNumbers("ai21labs__AI21-Jamba2-Mini"));
   for (AttentionKind& kind : c.spec().arch.attention) kind = AttentionKind::kMamba1;
   c.Resolve();
   const std::vector<KvBucket> caches = Caches(c);
@@ -94,7 +94,7 @@ TEST(VllmKvSpec, AModelOfStatesAloneKeepsThemUnpadded) {
 }
 
 TEST(VllmKvSpec, IndexersCacheKeysOfTheirOwn) {
-  VllmContext c(Numbers("deepseek-ai__DeepSeek-V3.2"));
+  VllmContext c(SpecNumbers("deepseek-ai__DeepSeek-V3.2"));
   c.spec().arch.indexer_layers = {0, 3, 60};
   c.Resolve();
   const std::vector<KvBucket> caches = Caches(c);
@@ -128,7 +128,7 @@ TEST(VllmKvSpec, EveryAttentionOfALayerHasACache) {
 }
 
 TEST(VllmKvSpec, LayersThatReadAnotherCacheHaveNone) {
-  VllmContext c(Numbers("google__gemma-2-9b"));
+  VllmContext c(SpecNumbers("google__gemma-2-9b"));
   Architecture& a = c.spec().arch;
   for (int64_t layer = 0; layer < a.layers(); ++layer) {
     a.cache_of_layer.push_back(layer < 30 ? layer : 28 + layer % 2);
@@ -141,7 +141,7 @@ TEST(VllmKvSpec, LayersThatReadAnotherCacheHaveNone) {
 }
 
 TEST(VllmKvSpec, WindowsHaveHeadsOfTheirOwn) {
-  VllmContext c(Numbers("XiaomiMiMo__MiMo-V2-Flash"));
+  VllmContext c(SpecNumbers("XiaomiMiMo__MiMo-V2-Flash"));
   c.context.sizes.tp = 2;
   c.Resolve();
   const std::vector<KvBucket> caches = Caches(c);
@@ -154,7 +154,7 @@ TEST(VllmKvSpec, WindowsHaveHeadsOfTheirOwn) {
 
 // Draft layers come last and stand on the last stage.
 TEST(VllmKvSpec, DraftLayersStandOnTheLastStage) {
-  VllmContext c(Numbers("openai__gpt-oss-20b"));
+  VllmContext c(SpecNumbers("openai__gpt-oss-20b"));
   c.context.sizes.pp = 2;
   c.Resolve();
   c.context.resolved.draft_layers = {AttentionKind::kFull};
@@ -167,7 +167,7 @@ TEST(VllmKvSpec, DraftLayersStandOnTheLastStage) {
 // Mode all keeps a state per chunk of the config, or of 2,048 tokens where it names none.
 TEST(VllmKvSpec, ModeAllKeepsAStatePerBlock) {
   for (const auto& [chunk, block] : {std::pair(128, 2176), std::pair(0, 4096)}) {
-    VllmContext c(Numbers("nvidia__NVIDIA-Nemotron-3-Nano-30B-A3B-BF16"));
+    VllmContext c(SpecNumbers("nvidia__NVIDIA-Nemotron-3-Nano-30B-A3B-BF16"));
     c.spec().arch.mamba.chunk = chunk;
     c.context.sizes.tp = 2;
     c.context.settings.mamba_cache_mode = "all";
@@ -184,7 +184,7 @@ TEST(VllmKvSpec, PrefillCheckpointsAreKimiK3s) {
   VllmContext k3("kimi-k3", "0.31.0");
   k3.Resolve();
   EXPECT_EQ(Caches(k3)[0].spec.extra_blocks, 3);
-  VllmContext next(Numbers("Qwen__Qwen3-Next-80B-A3B-Instruct"), "0.31.0");
+  VllmContext next(SpecNumbers("Qwen__Qwen3-Next-80B-A3B-Instruct"), "0.31.0");
   next.Resolve();
   EXPECT_EQ(Caches(next)[0].spec.extra_blocks, 2);
 }

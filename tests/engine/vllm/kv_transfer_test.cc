@@ -9,7 +9,7 @@ namespace {
 
 using testing_support::VllmContext;
 
-std::string ErrorOf(const std::string& text) {
+std::string TransferError(const std::string& text) {
   const Result<KvTransfer> read = ParseKvTransfer(text);
   if (read) return "read";
   EXPECT_EQ(read.error().code, ErrorCode::kUsage) << text;
@@ -23,13 +23,13 @@ TEST(KvTransfer, ReadsTheConnectorAndItsBuffer) {
   EXPECT_EQ(t->connector, "P2pNcclConnector");
   EXPECT_EQ(t->buffer, Bytes(8'000'000'000));
   EXPECT_TRUE(t->on_card);
-  EXPECT_EQ(ErrorOf("{}"),
+  EXPECT_EQ(TransferError("{}"),
             "--kv-transfer-config: kv_connector: expected a connector, found none; "
             "{\"kv_connector\": \"NixlConnector\", \"kv_role\": \"kv_both\"}");
   for (const char* text : {"", "NixlConnector", R"({"kv_connector": 3})",
                            R"({"kv_connector": "x", "kv_buffer_size": -1})",
                            R"({"kv_connector": "x", "kv_buffer_size": 1e300})"}) {
-    EXPECT_NE(ErrorOf(text), "read") << text;
+    EXPECT_NE(TransferError(text), "read") << text;
   }
 }
 

@@ -42,7 +42,8 @@ nlohmann::json Llama(const nlohmann::json& quantization) {
           {"quantization_config", quantization}};
 }
 
-std::vector<Finding> Check(const nlohmann::json& config, int64_t tp, const char* dtype = "auto") {
+std::vector<Finding> CheckTiles(const nlohmann::json& config, int64_t tp,
+                                const char* dtype = "auto") {
   VllmContext c(testing_support::Build(config));
   c.context.sizes.tp = tp;
   c.context.settings.dtype = dtype;
@@ -51,8 +52,8 @@ std::vector<Finding> Check(const nlohmann::json& config, int64_t tp, const char*
 }
 
 TEST(MarlinTiles, ASliceWithoutAKernelIsRefused) {
-  EXPECT_TRUE(Check(Llama(Gptq()), 4).empty());
-  const std::vector<Finding> findings = Check(Llama(Gptq()), 8);
+  EXPECT_TRUE(CheckTiles(Llama(Gptq()), 4).empty());
+  const std::vector<Finding> findings = CheckTiles(Llama(Gptq()), 8);
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].id, "layout.tiles");
   EXPECT_EQ(findings[0].message,
@@ -63,10 +64,10 @@ TEST(MarlinTiles, ASliceWithoutAKernelIsRefused) {
 }
 
 TEST(MarlinTiles, OtherKernelsAndFormatsAreNotAsked) {
-  EXPECT_TRUE(Check(Llama(Gptq()), 8, "float16").empty());
+  EXPECT_TRUE(CheckTiles(Llama(Gptq()), 8, "float16").empty());
   const nlohmann::json awq = {
       {"quant_method", "awq"}, {"bits", 4}, {"group_size", 32}, {"zero_point", true}};
-  EXPECT_TRUE(Check(Llama(awq), 8).empty());
+  EXPECT_TRUE(CheckTiles(Llama(awq), 8).empty());
 }
 
 }  // namespace

@@ -10,13 +10,13 @@ namespace {
 
 using testing_support::VllmContext;
 
-ModelSpec Numbers(const std::string& name) {
+ModelSpec CacheNumbers(const std::string& name) {
   ModelSpec spec;
   spec.arch = *testing_support::NumbersOf(name);
   return spec;
 }
 
-std::string ErrorOf(VllmContext* c) {
+std::string CacheError(VllmContext* c) {
   const auto resolved = vllm::ResolveSettings(c->context, &c->defaults, &c->findings);
   return resolved ? "resolved" : resolved.error().ToString();
 }
@@ -36,7 +36,7 @@ TEST(VllmResolveCache, SparseBackends) {
                         Case{100, "auto", 8, "FLASHINFER_MLA_SPARSE", "bfloat16"},
                         Case{100, "fp8", 1, "FLASHINFER_MLA_SPARSE", "fp8"},
                         Case{120, "fp8", 8, "FLASHINFER_MLA_SPARSE_SM120", "fp8_ds_mla"}}) {
-    VllmContext c(Numbers("deepseek-ai__DeepSeek-V3.2"));
+    VllmContext c(CacheNumbers("deepseek-ai__DeepSeek-V3.2"));
     c.gpu().capability = k.capability;
     c.context.sizes.tp = k.tp;
     c.context.settings.kv_cache_dtype = k.kv;
@@ -49,7 +49,7 @@ TEST(VllmResolveCache, SparseBackends) {
 }
 
 TEST(VllmResolveCache, SparseAttentionNeedsACardThatHasIt) {
-  VllmContext c(Numbers("deepseek-ai__DeepSeek-V3.2"));
+  VllmContext c(CacheNumbers("deepseek-ai__DeepSeek-V3.2"));
   c.gpu().capability = 89;
   c.Resolve();
   ASSERT_EQ(c.findings.size(), 1u);
@@ -57,7 +57,7 @@ TEST(VllmResolveCache, SparseAttentionNeedsACardThatHasIt) {
   EXPECT_EQ(c.findings[0].message,
             "No valid attention backend found for cuda: sparse latent attention has none for SM "
             "8.9");
-  VllmContext amd(Numbers("deepseek-ai__DeepSeek-V3.2"));
+  VllmContext amd(CacheNumbers("deepseek-ai__DeepSeek-V3.2"));
   amd.gpu().capability = 0;
   amd.gpu().vendor = "amd";
   amd.Resolve();
@@ -65,20 +65,20 @@ TEST(VllmResolveCache, SparseAttentionNeedsACardThatHasIt) {
 }
 
 TEST(VllmResolveCache, SparseBackendsAreForSparseAttention) {
-  VllmContext sparse(Numbers("deepseek-ai__DeepSeek-V3.2"));
+  VllmContext sparse(CacheNumbers("deepseek-ai__DeepSeek-V3.2"));
   sparse.context.settings.attention_backend = "FLASHMLA";
-  EXPECT_EQ(ErrorOf(&sparse),
+  EXPECT_EQ(CacheError(&sparse),
             "--attention-backend FLASHMLA: this model's sparse attention needs one of the sparse "
             "backends");
   VllmContext dense("deepseek-v3");
   dense.context.settings.attention_backend = "FLASHMLA_SPARSE";
-  EXPECT_EQ(ErrorOf(&dense),
+  EXPECT_EQ(CacheError(&dense),
             "--attention-backend FLASHMLA_SPARSE: this model's attention is not sparse");
 }
 
 // Values narrower than keys have a backend of their own, and MiMo a cache that ignores the option.
 TEST(VllmResolveCache, MiMoKeepsItsDtype) {
-  VllmContext c(Numbers("XiaomiMiMo__MiMo-V2-Flash"));
+  VllmContext c(CacheNumbers("XiaomiMiMo__MiMo-V2-Flash"));
   c.context.settings.kv_cache_dtype = "fp8";
   c.Resolve();
   EXPECT_EQ(c.context.resolved.attention_backend, "FLASH_ATTN_DIFFKV");
@@ -87,7 +87,7 @@ TEST(VllmResolveCache, MiMoKeepsItsDtype) {
   EXPECT_EQ(c.context.resolved.kv_cache_dtype, "fp8");
   ASSERT_EQ(c.findings.size(), 1u);
   EXPECT_EQ(c.findings[0].id, "kv.dtype_ignored");
-  VllmContext quiet(Numbers("XiaomiMiMo__MiMo-V2-Flash"));
+  VllmContext quiet(CacheNumbers("XiaomiMiMo__MiMo-V2-Flash"));
   quiet.gpu().capability = 80;
   quiet.Resolve();
   EXPECT_TRUE(quiet.findings.empty());
@@ -95,17 +95,17 @@ TEST(VllmResolveCache, MiMoKeepsItsDtype) {
 }
 
 TEST(VllmResolveCache, DeepSeekV4CachesInFp8) {
-  VllmContext old(Numbers("deepseek-ai__DeepSeek-V4-Flash"), "0.28.0");
+  VllmContext old(CacheNumbers("deepseek-ai__DeepSeek-V4-Flash"), "0.28.0");
   old.Resolve();
   ASSERT_EQ(old.findings.size(), 1u);
   EXPECT_EQ(old.findings[0].message,
             "DeepseekV4 fp8_ds_mla layout only supports fp8 kv-cache, got auto");
-  VllmContext later(Numbers("deepseek-ai__DeepSeek-V4-Flash"), "0.31.0");
+  VllmContext later(CacheNumbers("deepseek-ai__DeepSeek-V4-Flash"), "0.31.0");
   later.Resolve();
   EXPECT_TRUE(later.findings.empty());
   EXPECT_EQ(later.context.resolved.block_size, 256);
   EXPECT_EQ(later.context.resolved.attention_backend, "FLASHMLA_SPARSE_DSV4");
-  VllmContext wide(Numbers("deepseek-ai__DeepSeek-V4-Flash"), "0.31.0");
+  VllmContext wide(CacheNumbers("deepseek-ai__DeepSeek-V4-Flash"), "0.31.0");
   wide.context.settings.kv_cache_dtype = "bfloat16";
   wide.Resolve();
   EXPECT_EQ(wide.findings.size(), 1u);
@@ -117,7 +117,7 @@ TEST(VllmResolveCache, ModeAllByKindOfState) {
                                     std::pair("ai21labs__AI21-Jamba2-Mini", "all"),
                                     std::pair("Qwen__Qwen3-Next-80B-A3B-Instruct", "align"),
                                     std::pair("moonshotai__Kimi-Linear-48B-A3B", "align")}) {
-    VllmContext c(Numbers(model));
+    VllmContext c(CacheNumbers(model));
     c.context.settings.mamba_cache_mode = "all";
     c.Resolve();
     EXPECT_EQ(c.context.resolved.mamba_cache_mode, mode) << model;
@@ -139,16 +139,16 @@ TEST(VllmResolveCache, DtypesOfStates) {
                         Case{next, "float32", "bfloat16", DType::kF32, DType::kBF16},
                         Case{later, std::nullopt, std::nullopt, DType::kBF16, DType::kF32},
                         Case{later, "auto", "float16", DType::kBF16, DType::kF16}}) {
-    VllmContext c(Numbers(k.model));
+    VllmContext c(CacheNumbers(k.model));
     c.context.settings.mamba_cache_dtype = k.convolution;
     c.context.settings.mamba_ssm_cache_dtype = k.state;
     c.Resolve();
     EXPECT_EQ(c.context.resolved.convolution_dtype, k.want_convolution);
     EXPECT_EQ(c.context.resolved.state_dtype, k.want_state);
   }
-  VllmContext wrong(Numbers(next));
+  VllmContext wrong(CacheNumbers(next));
   wrong.context.settings.mamba_ssm_cache_dtype = "fp8";
-  EXPECT_EQ(ErrorOf(&wrong),
+  EXPECT_EQ(CacheError(&wrong),
             "--mamba-ssm-cache-dtype fp8: expected auto, float32, float16 or bfloat16");
 }
 
@@ -167,7 +167,7 @@ TEST(VllmResolveCache, BatchesUnderWay) {
        {Case{v1, 1, {}, 2}, Case{v1, 2, {}, 2}, Case{v1, 4, {}, 4}, Case{v1, 1, false, 1},
         Case{v1, 2, false, 2}, Case{v2, 1, {}, 2}, Case{v2, 2, {}, 3}, Case{v2, 4, {}, 5},
         Case{v2, 1, false, 1}, Case{v2, 2, false, 2}}) {
-    VllmContext c(Numbers(k.model), "0.28.0");
+    VllmContext c(CacheNumbers(k.model), "0.28.0");
     c.context.sizes.pp = k.pp;
     c.context.settings.async_scheduling = k.async;
     c.context.settings.max_num_batched_tokens = 2048;
@@ -176,7 +176,7 @@ TEST(VllmResolveCache, BatchesUnderWay) {
     EXPECT_EQ(c.context.resolved.in_flight_tokens, 2048 * k.batches) << k.model << k.pp;
   }
   // Later versions run everything on the second.
-  VllmContext later(Numbers(v1), "0.31.0");
+  VllmContext later(CacheNumbers(v1), "0.31.0");
   later.context.sizes.pp = 4;
   later.Resolve();
   EXPECT_EQ(later.context.resolved.in_flight_tokens,
@@ -188,9 +188,9 @@ TEST(VllmResolveCache, RunnerByModel) {
        {std::pair("google__gemma-3-27b-it", true), std::pair("deepseek-ai__DeepSeek-V3.2", true),
         std::pair("zai-org__GLM-5", true), std::pair("Qwen__Qwen3.5-27B", false),
         std::pair("openai__gpt-oss-120b", false)}) {
-    VllmContext c(Numbers(model), "0.28.0");
+    VllmContext c(CacheNumbers(model), "0.28.0");
     EXPECT_EQ(vllm::UsesV2Runner(c.context), v2) << model;
-    VllmContext later(Numbers(model), "0.31.0");
+    VllmContext later(CacheNumbers(model), "0.31.0");
     EXPECT_TRUE(vllm::UsesV2Runner(later.context)) << model;
   }
   VllmContext v3("deepseek-v3", "0.28.0");
@@ -205,7 +205,7 @@ TEST(VllmResolveCache, RunnerByModel) {
 TEST(VllmResolveCache, BlocksBeyondReasonAreRefused) {
   VllmContext c("dense-70b");
   c.context.settings.block_size = int64_t{1} << 40;
-  EXPECT_EQ(ErrorOf(&c),
+  EXPECT_EQ(CacheError(&c),
             "--block-size 1099511627776: expected a multiple of 16, what FLASH_ATTN works in");
 }
 

@@ -11,7 +11,7 @@ namespace {
 using testing_support::VllmContext;
 using vllm::GraphMode;
 
-std::string ErrorOf(VllmContext* c) {
+std::string GraphsError(VllmContext* c) {
   const auto resolved = vllm::ResolveSettings(c->context, &c->defaults, &c->findings);
   return resolved ? "resolved" : resolved.error().ToString();
 }
@@ -119,7 +119,7 @@ TEST(VllmResolveGraphs, RefusesWhatTheEngineWould) {
   for (const Case& k : cases) {
     VllmContext c("dense-70b");
     k.set(&c.context.settings);
-    EXPECT_EQ(ErrorOf(&c), k.want);
+    EXPECT_EQ(GraphsError(&c), k.want);
   }
 }
 
@@ -129,7 +129,7 @@ TEST(VllmResolveGraphs, SizesGivenTwice) {
   c.context.settings.command_flags = {
       {"--cudagraph-capture-sizes", "1 2", true},
       {"--compilation-config", R"({"cudagraph_capture_sizes": [4]})", true}};
-  EXPECT_EQ(ErrorOf(&c), "resolved");
+  EXPECT_EQ(GraphsError(&c), "resolved");
   ASSERT_FALSE(c.findings.empty());
   EXPECT_EQ(c.findings.front().id, "graphs.sizes");
   EXPECT_EQ(c.findings.front().severity, Severity::kError);
@@ -140,7 +140,7 @@ TEST(VllmResolveGraphs, SizesGivenTwice) {
   other.context.settings.command_flags = {
       {"--max-cudagraph-capture-size", "8", true},
       {"--compilation-config", R"({"cudagraph_capture_sizes": [4]})", true}};
-  EXPECT_EQ(ErrorOf(&other), "resolved");
+  EXPECT_EQ(GraphsError(&other), "resolved");
   for (const Finding& finding : other.findings) EXPECT_NE(finding.id, "graphs.sizes");
 }
 

@@ -9,7 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-std::string ErrorOf(const std::string& text) {
+std::string SpeculationError(const std::string& text) {
   const Result<Speculation> read = ParseSpeculation(text);
   if (read) return "read";
   EXPECT_EQ(read.error().code, ErrorCode::kUsage) << text;
@@ -64,26 +64,27 @@ TEST(ParseSpeculation, KeysThatAreOnlyPassedOn) {
 }
 
 TEST(ParseSpeculation, Refusals) {
-  EXPECT_EQ(ErrorOf("{}"),
+  EXPECT_EQ(SpeculationError("{}"),
             "--speculative-config: expected a method or a model, found neither; {\"method\": "
             "\"mtp\", \"num_speculative_tokens\": 1}");
-  EXPECT_EQ(ErrorOf(R"({"method": "mtp", "num_speculativ_tokens": 1})"),
+  EXPECT_EQ(SpeculationError(R"({"method": "mtp", "num_speculativ_tokens": 1})"),
             "--speculative-config: num_speculativ_tokens: no such key; did you mean "
             "num_speculative_tokens?");
-  EXPECT_EQ(ErrorOf(R"({"method": "mtp", "tensor_parallel_size": 1})"),
+  EXPECT_EQ(SpeculationError(R"({"method": "mtp", "tensor_parallel_size": 1})"),
             "--speculative-config: tensor_parallel_size: vLLM refuses it; did you mean "
             "draft_tensor_parallel_size?");
-  EXPECT_NE(ErrorOf(R"({"method": "eagle4"})").find("did you mean eagle or eagle3"),
+  EXPECT_NE(SpeculationError(R"({"method": "eagle4"})").find("did you mean eagle or eagle3"),
             std::string::npos);
   for (const char* text :
        {"", "[", "[1]", "mtp", R"({"method": 3})",
         R"({"method": "mtp", "num_speculative_tokens": 0})",
         R"({"method": "mtp", "num_speculative_tokens": "3"})", R"({"method": "_mtp"})",
         R"({"method": "mtp", "draft_sample_method": "x"})"}) {
-    EXPECT_NE(ErrorOf(text), "read") << text;
+    EXPECT_NE(SpeculationError(text), "read") << text;
   }
   // Deep enough to exhaust a recursive parser's stack.
-  EXPECT_NE(ErrorOf(std::string(100'000, '[')).find("--speculative-config"), std::string::npos);
+  EXPECT_NE(SpeculationError(std::string(100'000, '[')).find("--speculative-config"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ using testing_support::Sample;
 using testing_support::SamplePath;
 using testing_support::TempDir;
 
-std::string ErrorOf(const Status& status) { return status ? "read" : status.error().ToString(); }
+std::string FactsError(const Status& status) { return status ? "read" : status.error().ToString(); }
 
 TEST(FactKindOfTest, ByContentAlone) {
   EXPECT_EQ(FactKindOf(Sample("query.csv")), FactKind::kSmiQuery);
@@ -85,14 +85,15 @@ TEST(ReadFactsTest, TwoListingsAgree) {
     log.replace(at, 6, "97871");
   }
   NodeKind kind;
-  EXPECT_THAT(ErrorOf(ReadFacts({SamplePath("query.csv"), dir.Write("q.txt", log)}, false, &kind)),
-              testing::AllOf(HasSubstr("q.txt: expected card 0 as in"), HasSubstr("143,771 MiB"),
-                             HasSubstr("found NVIDIA H200 with 97,871 MiB")));
+  EXPECT_THAT(
+      FactsError(ReadFacts({SamplePath("query.csv"), dir.Write("q.txt", log)}, false, &kind)),
+      testing::AllOf(HasSubstr("q.txt: expected card 0 as in"), HasSubstr("143,771 MiB"),
+                     HasSubstr("found NVIDIA H200 with 97,871 MiB")));
 }
 
 TEST(ReadFactsTest, FilesAboutCardsNeedTheCards) {
   NodeKind kind;
-  EXPECT_THAT(ErrorOf(ReadFacts({SamplePath("topo.txt")}, false, &kind)),
+  EXPECT_THAT(FactsError(ReadFacts({SamplePath("topo.txt")}, false, &kind)),
               HasSubstr("topo.txt: found 2 cards, and no file that tells what they are"));
 }
 
@@ -118,16 +119,16 @@ TEST(ReadFactsTest, SaysWhatIsWrong) {
   NodeKind kind;
   kind.where = "c.yaml:3";
   const std::string other = dir.Write("other", "hello");
-  EXPECT_THAT(ErrorOf(ReadFacts({other}, false, &kind)),
+  EXPECT_THAT(FactsError(ReadFacts({other}, false, &kind)),
               HasSubstr("expected what a tool prints about a server, found something else"));
   EXPECT_TRUE(ReadFacts({other}, true, &kind));
   const std::string again = dir.Write("again.csv", Sample("query.csv"));
-  EXPECT_THAT(ErrorOf(ReadFacts({SamplePath("query.csv"), again}, false, &kind)),
+  EXPECT_THAT(FactsError(ReadFacts({SamplePath("query.csv"), again}, false, &kind)),
               HasSubstr("again.csv: expected one output of each kind"));
   const std::string one = dir.Write("one", "name, memory.total [MiB]\nA, 9 MiB\n");
-  EXPECT_THAT(ErrorOf(ReadFacts({one, SamplePath("topo.txt")}, false, &kind)),
+  EXPECT_THAT(FactsError(ReadFacts({one, SamplePath("topo.txt")}, false, &kind)),
               HasSubstr("topo.txt: expected the 1 cards of this node, found 2"));
-  EXPECT_THAT(ErrorOf(ReadFacts({dir.Path("none")}, false, &kind)), HasSubstr("cannot open"));
+  EXPECT_THAT(FactsError(ReadFacts({dir.Path("none")}, false, &kind)), HasSubstr("cannot open"));
 }
 
 }  // namespace

@@ -108,7 +108,7 @@ inline const std::string& TextOf(const Bundle& bundle, const std::string& path) 
 }
 
 // What breaks out of a shell, of YAML or of a terminal where it is not quoted.
-inline std::vector<std::string> HostileWords() {
+inline std::vector<std::string> HostileBytes() {
   std::string all;
   for (int byte = 1; byte < 256; ++byte) all += static_cast<char>(byte);
   return {"",

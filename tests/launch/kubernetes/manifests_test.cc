@@ -383,7 +383,7 @@ TEST(KubernetesManifestsTest, EveryOptionIsInTheSchema) {
 }
 
 TEST(KubernetesManifestsTest, HostileWordsStayWords) {
-  const std::vector<std::string> hostile = testing_support::HostileWords();
+  const std::vector<std::string> hostile = testing_support::HostileBytes();
   KubernetesWorld world = VllmWorld(2, hostile);
   for (LaunchPlan& launch : world.plan.launch) {
     launch.argv[2] = "/models/it's $(touch owned) \"`x`\" 模型 #1";

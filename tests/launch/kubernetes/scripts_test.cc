@@ -283,7 +283,7 @@ TEST(ScriptsTest, TheHashTellsThemApart) {
 TEST(ScriptsTest, ShellsAndLintersRaiseNothing) {
   for (const Kind kind : {Kind::kLeaderWorkerSet, Kind::kStatefulSet}) {
     for (const int64_t nodes : {1, 3}) {
-      KubernetesWorld world = VllmWorld(nodes, testing_support::HostileWords());
+      KubernetesWorld world = VllmWorld(nodes, testing_support::HostileBytes());
       world.options.kind = kind;
       world.options.completion_marker = "it's $(done)";
       PodRunner runner(DataOf(world));

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "support/example_model.h"
+#include "support/model_rows.h"
 #include "support/tiny_families.h"
 
 namespace shardplan {
@@ -8,29 +9,23 @@ namespace {
 
 using testing_support::Build;
 using testing_support::BuildError;
+using testing_support::RowEnding;
 using testing_support::TinyBailingMoe;
 using testing_support::With;
-
-const ModuleRow* Find(const ModelSpec& spec, const std::string& suffix) {
-  for (const ModuleRow& row : spec.table.rows) {
-    if (row.name.ends_with(suffix)) return &row;
-  }
-  return nullptr;
-}
 
 TEST(BailingMoe, FusedAttentionAndSharedExperts) {
   const ModelSpec spec = Build(TinyBailingMoe());
   EXPECT_EQ(spec.arch.family, "bailing-moe");
   EXPECT_EQ(spec.arch.moe.shared_intermediate, 48);
   EXPECT_FALSE(spec.arch.is_moe(0));
-  const ModuleRow* qkv = Find(spec, "attention.query_key_value");
+  const ModuleRow* qkv = RowEnding(spec, "attention.query_key_value");
   EXPECT_EQ(qkv->shape, (Shape{(8 + 2 + 2) * 8, 32}));
   EXPECT_TRUE(qkv->bias);
-  EXPECT_FALSE(Find(spec, "attention.dense")->bias);
-  EXPECT_EQ(Find(spec, "mlp.gate")->device_dtype, DType::kBF16);
-  EXPECT_EQ(
-      Find(Build(With(TinyBailingMoe(), {{"router_dtype", "fp32"}})), "mlp.gate")->device_dtype,
-      DType::kF32);
+  EXPECT_FALSE(RowEnding(spec, "attention.dense")->bias);
+  EXPECT_EQ(RowEnding(spec, "mlp.gate")->device_dtype, DType::kBF16);
+  EXPECT_EQ(RowEnding(Build(With(TinyBailingMoe(), {{"router_dtype", "fp32"}})), "mlp.gate")
+                ->device_dtype,
+            DType::kF32);
 }
 
 TEST(BailingMoe, Refusals) {

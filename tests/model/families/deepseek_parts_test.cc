@@ -10,7 +10,7 @@ namespace {
 using testing_support::TinyDeepseek;
 using testing_support::TinyDeepseekSparse;
 
-Architecture Read(const nlohmann::json& config) {
+Architecture ReadDeepseekConfig(const nlohmann::json& config) {
   ConfigReader reader(config, "config.json");
   Architecture arch;
   families::ReadDeepseek(reader, &arch);
@@ -41,23 +41,23 @@ TEST(DeepseekParts, RouterBiasFollowsTheMethod) {
 TEST(DeepseekParts, EveryLayerHasAnIndexerUnlessToldOtherwise) {
   nlohmann::json config = TinyDeepseekSparse();
   config.erase("indexer_types");
-  EXPECT_EQ(Read(config).indexer_layers, (std::vector<int64_t>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(ReadDeepseekConfig(config).indexer_layers, (std::vector<int64_t>{0, 1, 2, 3, 4}));
   config["indexer_types"] = {"full", "shared", "full", "shared", "shared"};
-  EXPECT_EQ(Read(config).indexer_layers, (std::vector<int64_t>{0, 2}));
+  EXPECT_EQ(ReadDeepseekConfig(config).indexer_layers, (std::vector<int64_t>{0, 2}));
 }
 
 // The engine's own count: all layers before the offset, then every N-th. GLM-5.2's list says the
 // same.
 TEST(DeepseekParts, IndexersByFrequencyAndByPattern) {
   nlohmann::json config = testing_support::ExampleConfig("zai-org__GLM-5.2");
-  const std::vector<int64_t> listed = Read(config).indexer_layers;
+  const std::vector<int64_t> listed = ReadDeepseekConfig(config).indexer_layers;
   EXPECT_EQ(listed.size(), 21u);
   config.erase("indexer_types");
-  EXPECT_EQ(Read(config).indexer_layers, listed);
+  EXPECT_EQ(ReadDeepseekConfig(config).indexer_layers, listed);
   config = TinyDeepseekSparse();
   config.erase("indexer_types");
   config["index_topk_pattern"] = "FSSF";
-  EXPECT_EQ(Read(config).indexer_layers, (std::vector<int64_t>{0, 3, 4}));
+  EXPECT_EQ(ReadDeepseekConfig(config).indexer_layers, (std::vector<int64_t>{0, 3, 4}));
 }
 
 TEST(DeepseekParts, IndexersThatCannotBe) {
@@ -77,9 +77,9 @@ TEST(DeepseekParts, IndexersThatCannotBe) {
 
 TEST(DeepseekParts, IndexersOfAnotherPairingHaveATableOfTheirOwn) {
   nlohmann::json config = TinyDeepseekSparse();
-  EXPECT_EQ(Read(config).rotary.tables, 2);
+  EXPECT_EQ(ReadDeepseekConfig(config).rotary.tables, 2);
   config["indexer_rope_interleave"] = true;
-  EXPECT_EQ(Read(config).rotary.tables, 1);
+  EXPECT_EQ(ReadDeepseekConfig(config).rotary.tables, 1);
 }
 
 TEST(DeepseekParts, PrefixesReachNamesAndWhatIsOutsideTheStack) {

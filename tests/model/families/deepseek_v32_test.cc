@@ -11,10 +11,10 @@ using testing_support::Build;
 using testing_support::BuildError;
 using testing_support::ExampleConfig;
 
-const char kModel[] = "deepseek-ai__DeepSeek-V3.2";
+const char kDeepseekV32[] = "deepseek-ai__DeepSeek-V3.2";
 
 TEST(DeepseekV32, Architecture) {
-  const Architecture a = Build(ExampleConfig(kModel)).arch;
+  const Architecture a = Build(ExampleConfig(kDeepseekV32)).arch;
   EXPECT_EQ(a.family, "deepseek-v3.2");
   EXPECT_EQ(a.quantization, "fp8");
   EXPECT_EQ(a.indexer.heads, 64);
@@ -28,7 +28,7 @@ TEST(DeepseekV32, Architecture) {
 // FP8 in the file, plain on the card, where it is one parameter with the weights of the heads.
 TEST(DeepseekV32, TheKeyProjectionIsPlainOnTheCard) {
   std::map<std::string, const ModuleRow*> rows;
-  const ModelSpec spec = Build(ExampleConfig(kModel));
+  const ModelSpec spec = Build(ExampleConfig(kDeepseekV32));
   for (const ModuleRow& row : spec.table.rows) {
     if (row.layers.Contains(0)) rows[row.name] = &row;
   }
@@ -45,7 +45,7 @@ TEST(DeepseekV32, TheKeyProjectionIsPlainOnTheCard) {
 
 TEST(DeepseekV32, DraftLayersHaveAnIndexer) {
   bool found = false;
-  for (const ModuleRow& row : Build(ExampleConfig(kModel)).table.rows) {
+  for (const ModuleRow& row : Build(ExampleConfig(kDeepseekV32)).table.rows) {
     if (!row.layers.Contains(61) || !row.name.ends_with("indexer.wq_b")) continue;
     EXPECT_EQ(row.placement, Placement::kNotLoaded);
     found = true;
@@ -54,7 +54,7 @@ TEST(DeepseekV32, DraftLayersHaveAnIndexer) {
 }
 
 TEST(DeepseekV32, Refusals) {
-  nlohmann::json config = ExampleConfig(kModel);
+  nlohmann::json config = ExampleConfig(kDeepseekV32);
   config.erase("index_topk");
   EXPECT_EQ(BuildError(config),
             "config.json: index_topk: expected an integer from 1 to 16,777,216, found nothing");

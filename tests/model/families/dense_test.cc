@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "support/example_model.h"
+#include "support/model_rows.h"
 
 namespace shardplan {
 namespace {
@@ -8,43 +9,37 @@ namespace {
 using testing_support::Build;
 using testing_support::BuildError;
 using testing_support::DenseConfig;
+using testing_support::RowEnding;
 
 nlohmann::json Small(const std::string& architecture) {
   return DenseConfig(architecture, 64, 128, 2, 4, 2, 1000);
 }
 
-const ModuleRow* Find(const ModelSpec& spec, const std::string& suffix) {
-  for (const ModuleRow& row : spec.table.rows) {
-    if (row.name.ends_with(suffix)) return &row;
-  }
-  return nullptr;
-}
-
 TEST(Dense, BiasesByArchitecture) {
   const ModelSpec llama = Build(Small("LlamaForCausalLM"));
-  EXPECT_FALSE(Find(llama, "q_proj")->bias);
+  EXPECT_FALSE(RowEnding(llama, "q_proj")->bias);
   const ModelSpec qwen2 = Build(Small("Qwen2ForCausalLM"));
-  EXPECT_TRUE(Find(qwen2, "q_proj")->bias);
-  EXPECT_TRUE(Find(qwen2, "v_proj")->bias);
-  EXPECT_FALSE(Find(qwen2, "o_proj")->bias);
+  EXPECT_TRUE(RowEnding(qwen2, "q_proj")->bias);
+  EXPECT_TRUE(RowEnding(qwen2, "v_proj")->bias);
+  EXPECT_FALSE(RowEnding(qwen2, "o_proj")->bias);
   nlohmann::json biased = Small("LlamaForCausalLM");
   biased["attention_bias"] = true;
-  EXPECT_TRUE(Find(Build(biased), "o_proj")->bias);
-  EXPECT_EQ(Find(llama, "q_norm.weight"), nullptr);
-  EXPECT_NE(Find(Build(Small("Qwen3ForCausalLM")), "q_norm.weight"), nullptr);
+  EXPECT_TRUE(RowEnding(Build(biased), "o_proj")->bias);
+  EXPECT_EQ(RowEnding(llama, "q_norm.weight"), nullptr);
+  EXPECT_NE(RowEnding(Build(Small("Qwen3ForCausalLM")), "q_norm.weight"), nullptr);
 }
 
 TEST(Dense, TiedEmbeddingsHaveNoHead) {
   nlohmann::json tied = Small("Qwen3ForCausalLM");
   tied["tie_word_embeddings"] = true;
-  EXPECT_EQ(Find(Build(tied), "lm_head.weight"), nullptr);
+  EXPECT_EQ(RowEnding(Build(tied), "lm_head.weight"), nullptr);
 }
 
 TEST(Dense, HeadDimensionMayBeItsOwn) {
   nlohmann::json config = Small("LlamaForCausalLM");
   EXPECT_EQ(Build(config).arch.head_dim, 16);
   config["head_dim"] = 40;
-  EXPECT_EQ(Find(Build(config), "q_proj")->shape, (Shape{160, 64}));
+  EXPECT_EQ(RowEnding(Build(config), "q_proj")->shape, (Shape{160, 64}));
 }
 
 TEST(Dense, Fp8BlocksCoverTheProjections) {
@@ -52,12 +47,12 @@ TEST(Dense, Fp8BlocksCoverTheProjections) {
   config["quantization_config"] = {{"quant_method", "fp8"}, {"weight_block_size", {16, 16}}};
   const ModelSpec spec = Build(config);
   for (const char* name : {"q_proj", "v_proj", "o_proj", "gate_proj", "down_proj"}) {
-    EXPECT_EQ(Find(spec, name)->quant.scheme, QuantScheme::kFp8Block) << name;
+    EXPECT_EQ(RowEnding(spec, name)->quant.scheme, QuantScheme::kFp8Block) << name;
   }
-  EXPECT_EQ(Find(spec, "q_norm.weight")->quant.scheme, QuantScheme::kPlain);
-  EXPECT_EQ(Find(spec, "lm_head.weight")->quant.scheme, QuantScheme::kPlain);
+  EXPECT_EQ(RowEnding(spec, "q_norm.weight")->quant.scheme, QuantScheme::kPlain);
+  EXPECT_EQ(RowEnding(spec, "lm_head.weight")->quant.scheme, QuantScheme::kPlain);
   // Qwen stores its scales in BF16.
-  EXPECT_EQ(Find(spec, "o_proj")->quant.scale_dtype, DType::kBF16);
+  EXPECT_EQ(RowEnding(spec, "o_proj")->quant.scale_dtype, DType::kBF16);
 }
 
 std::vector<AttentionKind> Kinds(const nlohmann::json& changes) {
@@ -107,15 +102,15 @@ TEST(Dense, MimoIsQwen2WithADraftBeside) {
   nlohmann::json config = Small("MiMoForCausalLM");
   config["num_nextn_predict_layers"] = 1;
   const ModelSpec spec = Build(config);
-  EXPECT_TRUE(Find(spec, "model.layers.{L}.self_attn.k_proj")->bias);
-  const ModuleRow* draft = Find(spec, "mtp_layers.{L}.input_proj");
+  EXPECT_TRUE(RowEnding(spec, "model.layers.{L}.self_attn.k_proj")->bias);
+  const ModuleRow* draft = RowEnding(spec, "mtp_layers.{L}.input_proj");
   ASSERT_NE(draft, nullptr);
   EXPECT_EQ(draft->shape, (Shape{64, 128}));
   EXPECT_EQ(draft->placement, Placement::kNotLoaded);
-  EXPECT_TRUE(Find(spec, "mtp_layers.{L}.self_attn.k_proj")->bias);
+  EXPECT_TRUE(RowEnding(spec, "mtp_layers.{L}.self_attn.k_proj")->bias);
   Assumptions none;
   none.mtp = false;
-  EXPECT_EQ(Find(Build(config, none), "mtp_layers.{L}.input_proj"), nullptr);
+  EXPECT_EQ(RowEnding(Build(config, none), "mtp_layers.{L}.input_proj"), nullptr);
 }
 
 TEST(Dense, Contradictions) {

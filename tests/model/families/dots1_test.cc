@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "support/example_model.h"
+#include "support/model_rows.h"
 #include "support/tiny_families.h"
 
 namespace shardplan {
@@ -8,25 +9,19 @@ namespace {
 
 using testing_support::Build;
 using testing_support::BuildError;
+using testing_support::RowEnding;
 using testing_support::TinyDots1;
 using testing_support::With;
-
-const ModuleRow* Find(const ModelSpec& spec, const std::string& suffix) {
-  for (const ModuleRow& row : spec.table.rows) {
-    if (row.name.ends_with(suffix)) return &row;
-  }
-  return nullptr;
-}
 
 TEST(Dots1, DenseFirstThenMixtures) {
   const ModelSpec spec = Build(TinyDots1());
   EXPECT_EQ(spec.arch.family, "dots1");
   EXPECT_FALSE(spec.arch.is_moe(0));
   EXPECT_EQ(spec.arch.moe.shared_intermediate, 48);
-  EXPECT_EQ(Find(spec, "self_attn.q_norm.weight")->shape, (Shape{8}));
+  EXPECT_EQ(RowEnding(spec, "self_attn.q_norm.weight")->shape, (Shape{8}));
   // In the router's dtype on the card, unlike DeepSeek's.
-  EXPECT_EQ(Find(spec, "e_score_correction_bias")->device_dtype, DType::kBF16);
-  EXPECT_EQ(Find(spec, "shared_experts.gate_proj")->split, Split::kColumn);
+  EXPECT_EQ(RowEnding(spec, "e_score_correction_bias")->device_dtype, DType::kBF16);
+  EXPECT_EQ(RowEnding(spec, "shared_experts.gate_proj")->split, Split::kColumn);
 }
 
 TEST(Dots1, Refusals) {

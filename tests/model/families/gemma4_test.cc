@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "support/example_model.h"
+#include "support/model_rows.h"
 #include "support/tiny_families.h"
 
 namespace shardplan {
@@ -10,15 +11,9 @@ using testing_support::Build;
 using testing_support::BuildError;
 using testing_support::DecoderNumbers;
 using testing_support::Multimodal;
+using testing_support::RowEnding;
 using testing_support::TinyGemma4;
 using testing_support::With;
-
-const ModuleRow* Find(const ModelSpec& spec, const std::string& suffix) {
-  for (const ModuleRow& row : spec.table.rows) {
-    if (row.name.ends_with(suffix)) return &row;
-  }
-  return nullptr;
-}
 
 // The numbers of Gemma-4-26B-A4B.
 nlohmann::json Moe26B() {
@@ -48,7 +43,7 @@ TEST(Gemma4, TensorsOfThePublishedCheckpoint) {
   }
   EXPECT_EQ(Totals(tower).tensors, 356);
   EXPECT_EQ(Totals(tower).payload, Bytes(1'145'588'832));
-  const ModuleRow* experts = Find(spec, "experts.gate_up_proj");
+  const ModuleRow* experts = RowEnding(spec, "experts.gate_up_proj");
   EXPECT_EQ(StoredTensors(*experts).front().shape, (Shape{128, 1408, 2816}));
 }
 
@@ -72,8 +67,8 @@ TEST(Gemma4, FullLayersUseTheirKeysAsValues) {
 TEST(Gemma4, ExpertsMayStandAlone) {
   Assumptions alone;
   alone.stacked_experts = false;
-  EXPECT_NE(Find(Build(TinyGemma4(), alone), "experts.{E}.gate_proj"), nullptr);
-  EXPECT_EQ(Find(Build(TinyGemma4()), "experts.{E}.gate_proj"), nullptr);
+  EXPECT_NE(RowEnding(Build(TinyGemma4(), alone), "experts.{E}.gate_proj"), nullptr);
+  EXPECT_EQ(RowEnding(Build(TinyGemma4()), "experts.{E}.gate_proj"), nullptr);
 }
 
 TEST(Gemma4, Refusals) {

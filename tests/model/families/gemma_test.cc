@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "support/example_model.h"
+#include "support/model_rows.h"
 #include "support/tiny_families.h"
 
 namespace shardplan {
@@ -9,16 +10,10 @@ namespace {
 using testing_support::Build;
 using testing_support::BuildError;
 using testing_support::ExampleConfig;
+using testing_support::RowEnding;
 using testing_support::TinyGemma2;
 using testing_support::TinyGemma3;
 using testing_support::With;
-
-const ModuleRow* Find(const ModelSpec& spec, const std::string& suffix) {
-  for (const ModuleRow& row : spec.table.rows) {
-    if (row.name.ends_with(suffix)) return &row;
-  }
-  return nullptr;
-}
 
 TEST(Gemma, WindowsAndFullLayersTakeTurns) {
   const Architecture two = Build(ExampleConfig("gemma-2-27b")).arch;
@@ -45,10 +40,10 @@ TEST(Gemma, LayerTypesSayItWhereTheyAreThere) {
 }
 
 TEST(Gemma, NormsByGeneration) {
-  EXPECT_EQ(Find(Build(TinyGemma2()), "self_attn.q_norm.weight"), nullptr);
-  EXPECT_NE(Find(Build(TinyGemma3()), "self_attn.q_norm.weight"), nullptr);
-  EXPECT_NE(Find(Build(TinyGemma2()), "pre_feedforward_layernorm.weight"), nullptr);
-  EXPECT_EQ(Find(Build(TinyGemma2()), "lm_head.weight"), nullptr);
+  EXPECT_EQ(RowEnding(Build(TinyGemma2()), "self_attn.q_norm.weight"), nullptr);
+  EXPECT_NE(RowEnding(Build(TinyGemma3()), "self_attn.q_norm.weight"), nullptr);
+  EXPECT_NE(RowEnding(Build(TinyGemma2()), "pre_feedforward_layernorm.weight"), nullptr);
+  EXPECT_EQ(RowEnding(Build(TinyGemma2()), "lm_head.weight"), nullptr);
 }
 
 // The config class fills in what the smaller models' configs leave out.
@@ -71,8 +66,8 @@ TEST(Gemma, TheTowerStandsBesideTheDecoder) {
   EXPECT_EQ(spec.arch.vision.blocks, 2);
   EXPECT_EQ(spec.arch.vision.patches_per_token, 64 / 16);
   EXPECT_EQ(spec.table.layer_prefix, "language_model.model.layers.{L}.");
-  EXPECT_EQ(Find(spec, "position_embedding.weight")->shape, (Shape{64, 16}));
-  EXPECT_EQ(Find(spec, "mm_input_projection_weight")->role, Role::kProjector);
+  EXPECT_EQ(RowEnding(spec, "position_embedding.weight")->shape, (Shape{64, 16}));
+  EXPECT_EQ(RowEnding(spec, "mm_input_projection_weight")->role, Role::kProjector);
   EXPECT_FALSE(spec.table.aliases.empty());
 }
 

@@ -9,10 +9,10 @@ using testing_support::Build;
 using testing_support::BuildError;
 using testing_support::ExampleConfig;
 
-const char kModel[] = "zai-org__GLM-4.7";
+const char kGlm4Moe[] = "zai-org__GLM-4.7";
 
 TEST(Glm4Moe, Architecture) {
-  const Architecture a = Build(ExampleConfig(kModel)).arch;
+  const Architecture a = Build(ExampleConfig(kGlm4Moe)).arch;
   EXPECT_EQ(a.family, "glm4-moe");
   EXPECT_EQ(a.layers(), 92);
   EXPECT_EQ(a.moe.first_dense, 3);
@@ -22,7 +22,7 @@ TEST(Glm4Moe, Architecture) {
 
 TEST(Glm4Moe, DraftLayersAreInTheFileOnly) {
   int draft = 0;
-  for (const ModuleRow& row : Build(ExampleConfig(kModel)).table.rows) {
+  for (const ModuleRow& row : Build(ExampleConfig(kGlm4Moe)).table.rows) {
     if (!row.layers.Contains(92)) continue;
     ++draft;
     EXPECT_EQ(row.role, Role::kDraft) << row.name;
@@ -32,7 +32,7 @@ TEST(Glm4Moe, DraftLayersAreInTheFileOnly) {
 }
 
 TEST(Glm4Moe, OutputProjectionHasNoBias) {
-  for (const ModuleRow& row : Build(ExampleConfig(kModel)).table.rows) {
+  for (const ModuleRow& row : Build(ExampleConfig(kGlm4Moe)).table.rows) {
     if (row.name.ends_with("o_proj")) {
       EXPECT_FALSE(row.bias);
     }

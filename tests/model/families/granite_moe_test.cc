@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "support/example_model.h"
+#include "support/model_rows.h"
 #include "support/tiny_families.h"
 
 namespace shardplan {
@@ -8,25 +9,22 @@ namespace {
 
 using testing_support::Build;
 using testing_support::BuildError;
+using testing_support::RowEnding;
 using testing_support::TinyGraniteMoe;
 using testing_support::With;
-
-const ModuleRow* Find(const ModelSpec& spec, const std::string& suffix) {
-  for (const ModuleRow& row : spec.table.rows) {
-    if (row.name.ends_with(suffix)) return &row;
-  }
-  return nullptr;
-}
 
 TEST(GraniteMoe, ExpertsAreStacked) {
   const ModelSpec spec = Build(TinyGraniteMoe());
   EXPECT_EQ(spec.arch.family, "granite-moe");
-  EXPECT_EQ(StoredTensors(*Find(spec, "input_linear.weight")).front().shape, (Shape{12, 48, 32}));
-  EXPECT_EQ(StoredTensors(*Find(spec, "output_linear.weight")).front().shape, (Shape{12, 32, 24}));
-  EXPECT_EQ(Find(spec, "router.layer")->param, "block_sparse_moe.gate");
-  EXPECT_EQ(Find(spec, "lm_head.weight"), nullptr);
-  EXPECT_NE(Find(Build(With(TinyGraniteMoe(), {{"tie_word_embeddings", false}})), "lm_head.weight"),
-            nullptr);
+  EXPECT_EQ(StoredTensors(*RowEnding(spec, "input_linear.weight")).front().shape,
+            (Shape{12, 48, 32}));
+  EXPECT_EQ(StoredTensors(*RowEnding(spec, "output_linear.weight")).front().shape,
+            (Shape{12, 32, 24}));
+  EXPECT_EQ(RowEnding(spec, "router.layer")->param, "block_sparse_moe.gate");
+  EXPECT_EQ(RowEnding(spec, "lm_head.weight"), nullptr);
+  EXPECT_NE(
+      RowEnding(Build(With(TinyGraniteMoe(), {{"tie_word_embeddings", false}})), "lm_head.weight"),
+      nullptr);
 }
 
 TEST(GraniteMoe, Refusals) {

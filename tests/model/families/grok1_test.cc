@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "support/example_model.h"
+#include "support/model_rows.h"
 #include "support/tiny_families.h"
 
 namespace shardplan {
@@ -8,25 +9,19 @@ namespace {
 
 using testing_support::Build;
 using testing_support::BuildError;
+using testing_support::RowEnding;
 using testing_support::TinyGrok1;
 using testing_support::With;
-
-const ModuleRow* Find(const ModelSpec& spec, const std::string& suffix) {
-  for (const ModuleRow& row : spec.table.rows) {
-    if (row.name.ends_with(suffix)) return &row;
-  }
-  return nullptr;
-}
 
 TEST(Grok1, NormsAreCalledScale) {
   const ModelSpec spec = Build(TinyGrok1());
   EXPECT_EQ(spec.arch.family, "grok1");
   EXPECT_EQ(spec.arch.moe.experts, 8);
-  EXPECT_EQ(Find(spec, "pre_moe_norm.scale")->param, "pre_moe_norm.weight");
-  EXPECT_EQ(Find(spec, "model.norm.scale")->placement, Placement::kEveryStage);
-  EXPECT_EQ(Find(spec, "experts.{E}.linear_v")->split, Split::kExpertUp);
-  EXPECT_EQ(Find(spec, "experts.{E}.linear_1")->split, Split::kExpertDown);
-  EXPECT_EQ(Find(spec, "lm_head.weight"), nullptr);
+  EXPECT_EQ(RowEnding(spec, "pre_moe_norm.scale")->param, "pre_moe_norm.weight");
+  EXPECT_EQ(RowEnding(spec, "model.norm.scale")->placement, Placement::kEveryStage);
+  EXPECT_EQ(RowEnding(spec, "experts.{E}.linear_v")->split, Split::kExpertUp);
+  EXPECT_EQ(RowEnding(spec, "experts.{E}.linear_1")->split, Split::kExpertDown);
+  EXPECT_EQ(RowEnding(spec, "lm_head.weight"), nullptr);
 }
 
 TEST(Grok1, Refusals) {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "support/example_model.h"
+#include "support/model_rows.h"
 #include "support/tiny_families.h"
 
 namespace shardplan {
@@ -9,15 +10,9 @@ namespace {
 using testing_support::Build;
 using testing_support::BuildError;
 using testing_support::ExampleConfig;
+using testing_support::RowEnding;
 using testing_support::TinyJamba;
 using testing_support::With;
-
-const ModuleRow* Find(const ModelSpec& spec, const std::string& suffix) {
-  for (const ModuleRow& row : spec.table.rows) {
-    if (row.name.ends_with(suffix)) return &row;
-  }
-  return nullptr;
-}
 
 TEST(Jamba, LayersByPeriodAndOffset) {
   const Architecture a = Build(ExampleConfig("jamba2-mini")).arch;
@@ -39,18 +34,18 @@ TEST(Jamba, TheTimeStepRankMayBeAutomatic) {
 
 TEST(Jamba, WhatMambaKeepsInFp32) {
   const ModelSpec spec = Build(TinyJamba());
-  EXPECT_EQ(Find(spec, "mamba.A_log")->device_dtype, DType::kF32);
-  EXPECT_EQ(Find(spec, "mamba.A_log")->param, "mamba.A");
-  EXPECT_EQ(Find(spec, "mamba.D")->device_dtype, DType::kBF16);
-  EXPECT_TRUE(Find(spec, "mamba.dt_proj")->bias);
-  EXPECT_FALSE(Find(spec, "mamba.in_proj")->quantizable);
+  EXPECT_EQ(RowEnding(spec, "mamba.A_log")->device_dtype, DType::kF32);
+  EXPECT_EQ(RowEnding(spec, "mamba.A_log")->param, "mamba.A");
+  EXPECT_EQ(RowEnding(spec, "mamba.D")->device_dtype, DType::kBF16);
+  EXPECT_TRUE(RowEnding(spec, "mamba.dt_proj")->bias);
+  EXPECT_FALSE(RowEnding(spec, "mamba.in_proj")->quantizable);
 }
 
 TEST(Jamba, OneExpertIsAnMlp) {
   const ModelSpec spec = Build(With(TinyJamba(), {{"num_experts", 1}, {"num_experts_per_tok", 1}}));
   EXPECT_EQ(spec.arch.moe.experts, 0);
-  EXPECT_EQ(Find(spec, "feed_forward.router"), nullptr);
-  EXPECT_EQ(Find(spec, "feed_forward.gate_proj")->layers.size(), 6);
+  EXPECT_EQ(RowEnding(spec, "feed_forward.router"), nullptr);
+  EXPECT_EQ(RowEnding(spec, "feed_forward.gate_proj")->layers.size(), 6);
 }
 
 TEST(Jamba, Refusals) {

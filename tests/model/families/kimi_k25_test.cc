@@ -11,10 +11,10 @@ using testing_support::Build;
 using testing_support::BuildError;
 using testing_support::ExampleConfig;
 
-const char kModel[] = "moonshotai__Kimi-K2.5";
+const char kKimiK25[] = "moonshotai__Kimi-K2.5";
 
 TEST(KimiK25, Architecture) {
-  const Architecture a = Build(ExampleConfig(kModel)).arch;
+  const Architecture a = Build(ExampleConfig(kKimiK25)).arch;
   EXPECT_EQ(a.name, "KimiK25ForConditionalGeneration");
   EXPECT_EQ(a.family, "kimi-k2.5");
   EXPECT_EQ(a.layers(), 61);
@@ -29,7 +29,7 @@ TEST(KimiK25, Architecture) {
 
 // Of the language model, the routed experts alone are in INT4.
 TEST(KimiK25, OnlyRoutedExpertsAreQuantized) {
-  const ModelSpec spec = Build(ExampleConfig(kModel));
+  const ModelSpec spec = Build(ExampleConfig(kKimiK25));
   EXPECT_EQ(spec.arch.quantization, "int4");
   for (const ModuleRow& row : spec.table.rows) {
     EXPECT_EQ(row.quant.scheme,
@@ -43,7 +43,7 @@ TEST(KimiK25, OnlyRoutedExpertsAreQuantized) {
 TEST(KimiK25, TowerAndProjector) {
   std::map<Role, Bytes> bytes;
   int64_t tensors = 0;
-  for (const ModuleRow& row : Build(ExampleConfig(kModel)).table.rows) {
+  for (const ModuleRow& row : Build(ExampleConfig(kKimiK25)).table.rows) {
     if (!row.is_tower()) continue;
     EXPECT_EQ(row.placement, Placement::kEveryStage);
     EXPECT_FALSE(row.form == Form::kLinear && row.quantizable) << row.name;
@@ -60,7 +60,7 @@ TEST(KimiK25, TowerAndProjector) {
 
 TEST(KimiK25, TheLanguageModelIsKimiK2sUnderAPrefix) {
   const ModelSpec inner = Build(ExampleConfig("kimi-k2"));
-  const ModelSpec spec = Build(ExampleConfig(kModel));
+  const ModelSpec spec = Build(ExampleConfig(kKimiK25));
   EXPECT_EQ(spec.table.layer_prefix, "language_model." + inner.table.layer_prefix);
   for (size_t i = 0; i < inner.table.rows.size(); ++i) {
     EXPECT_EQ(spec.table.rows[i].name, "language_model." + inner.table.rows[i].name);
@@ -69,12 +69,12 @@ TEST(KimiK25, TheLanguageModelIsKimiK2sUnderAPrefix) {
 }
 
 TEST(KimiK25, Refusals) {
-  nlohmann::json config = ExampleConfig(kModel);
+  nlohmann::json config = ExampleConfig(kKimiK25);
   config["vision_config"]["patch_size"] = 0;
   EXPECT_EQ(BuildError(config),
             "config.json: vision_config.patch_size: expected an integer from 1 to 16,777,216, "
             "found 0");
-  config = ExampleConfig(kModel);
+  config = ExampleConfig(kKimiK25);
   config.erase("text_config");
   EXPECT_EQ(BuildError(config), "config.json: text_config: expected an object, found nothing");
 }

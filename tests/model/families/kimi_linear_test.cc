@@ -9,10 +9,10 @@ using testing_support::Build;
 using testing_support::BuildError;
 using testing_support::ExampleConfig;
 
-const char kModel[] = "moonshotai__Kimi-Linear-48B-A3B";
+const char kKimiLinear[] = "moonshotai__Kimi-Linear-48B-A3B";
 
 TEST(KimiLinear, AMillionPositionsWhereTheConfigSaysNone) {
-  nlohmann::json config = ExampleConfig(kModel);
+  nlohmann::json config = ExampleConfig(kKimiLinear);
   config.erase("max_position_embeddings");
   EXPECT_EQ(Build(config).arch.max_positions, 1 << 20);
   config["model_max_length"] = 4096;
@@ -20,7 +20,7 @@ TEST(KimiLinear, AMillionPositionsWhereTheConfigSaysNone) {
 }
 
 TEST(KimiLinear, Architecture) {
-  const Architecture a = Build(ExampleConfig(kModel)).arch;
+  const Architecture a = Build(ExampleConfig(kKimiLinear)).arch;
   EXPECT_EQ(a.family, "kimi-linear");
   EXPECT_EQ(a.layers(), 27);
   EXPECT_EQ(a.CountKind(AttentionKind::kMla, 0, 27), 7);
@@ -33,7 +33,7 @@ TEST(KimiLinear, Architecture) {
 }
 
 TEST(KimiLinear, PositionsOfTheModelComeFirst) {
-  nlohmann::json config = ExampleConfig(kModel);
+  nlohmann::json config = ExampleConfig(kKimiLinear);
   config["max_position_embeddings"] = 4096;
   config["mla_use_nope"] = false;
   const Architecture a = Build(config).arch;
@@ -45,7 +45,7 @@ TEST(KimiLinear, PositionsOfTheModelComeFirst) {
 TEST(KimiLinear, DeltaAttention) {
   bool gate = false;
   bool a_log = false;
-  for (const ModuleRow& row : Build(ExampleConfig(kModel)).table.rows) {
+  for (const ModuleRow& row : Build(ExampleConfig(kKimiLinear)).table.rows) {
     if (row.name.ends_with("g_a_proj")) {
       gate = true;
       EXPECT_EQ(row.shape, (Shape{128, 2304}));
@@ -64,7 +64,7 @@ TEST(KimiLinear, DeltaAttention) {
 // Unlike DeepSeek's class, Kimi's creates plain queries first.
 TEST(KimiLinear, PlainQueriesComeBeforeTheLatent) {
   std::vector<std::string> names;
-  for (const ModuleRow& row : Build(ExampleConfig(kModel)).table.rows) {
+  for (const ModuleRow& row : Build(ExampleConfig(kKimiLinear)).table.rows) {
     if (row.role == Role::kAttention) names.push_back(row.param);
   }
   ASSERT_GE(names.size(), 2u);
@@ -73,15 +73,15 @@ TEST(KimiLinear, PlainQueriesComeBeforeTheLatent) {
 }
 
 TEST(KimiLinear, Refusals) {
-  nlohmann::json config = ExampleConfig(kModel);
+  nlohmann::json config = ExampleConfig(kKimiLinear);
   config["num_experts_per_token"] = 257;
   EXPECT_EQ(BuildError(config),
             "config.json: num_experts_per_token: more experts a token than experts");
-  config = ExampleConfig(kModel);
+  config = ExampleConfig(kKimiLinear);
   config["moe_layer_freq"] = 2;
   EXPECT_EQ(BuildError(config),
             "config.json: moe_layer_freq: expected 1: every layer after the dense ones is MoE");
-  config = ExampleConfig(kModel);
+  config = ExampleConfig(kKimiLinear);
   config["model_max_length"] = 0;
   EXPECT_EQ(BuildError(config),
             "config.json: model_max_length: expected an integer from 1 to 4,294,967,296, found 0");

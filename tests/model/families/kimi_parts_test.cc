@@ -9,7 +9,7 @@ namespace {
 
 using testing_support::TinyKimiLinear;
 
-Architecture Read(const nlohmann::json& config) {
+Architecture ReadKimi(const nlohmann::json& config) {
   ConfigReader reader(config, "config.json");
   ConfigReader linear = reader.Object("linear_attn_config");
   Architecture arch;
@@ -19,7 +19,7 @@ Architecture Read(const nlohmann::json& config) {
 }
 
 TEST(KimiParts, LayersOfAKind) {
-  const Architecture arch = Read(TinyKimiLinear());
+  const Architecture arch = ReadKimi(TinyKimiLinear());
   EXPECT_EQ(families::LayersOf(arch, AttentionKind::kMla).layers(), (std::vector<int64_t>{2, 4}));
   EXPECT_EQ(families::LayersOf(arch, AttentionKind::kKda).layers(),
             (std::vector<int64_t>{0, 1, 3}));
@@ -27,7 +27,7 @@ TEST(KimiParts, LayersOfAKind) {
 
 // The widest gate is part of the fused input projection, the narrow one is not.
 TEST(KimiParts, GatesOfDeltaAttention) {
-  const Architecture arch = Read(TinyKimiLinear());
+  const Architecture arch = ReadKimi(TinyKimiLinear());
   for (const bool full : {false, true}) {
     TensorTable table;
     families::TableBuilder t(&table, DType::kBF16);
@@ -45,7 +45,7 @@ TEST(KimiParts, GatesOfDeltaAttention) {
 }
 
 TEST(KimiParts, LatentProjectionsOnlyWhereExpertsSeeAnotherWidth) {
-  Architecture arch = Read(TinyKimiLinear());
+  Architecture arch = ReadKimi(TinyKimiLinear());
   for (const int64_t latent : {0, 16}) {
     arch.moe.latent = latent;
     TensorTable table;

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "support/example_model.h"
+#include "support/model_rows.h"
 #include "support/tiny_families.h"
 
 namespace shardplan {
@@ -9,15 +10,9 @@ namespace {
 using testing_support::Build;
 using testing_support::BuildError;
 using testing_support::ExampleConfig;
+using testing_support::RowEnding;
 using testing_support::TinyLlama4;
 using testing_support::With;
-
-const ModuleRow* Find(const ModelSpec& spec, const std::string& suffix) {
-  for (const ModuleRow& row : spec.table.rows) {
-    if (row.name.ends_with(suffix)) return &row;
-  }
-  return nullptr;
-}
 
 TEST(Llama4, ChunksAndFullLayers) {
   const Architecture a = Build(ExampleConfig("llama-4-maverick")).arch;
@@ -46,14 +41,15 @@ TEST(Llama4, ThePatternMayBeGiven) {
 
 TEST(Llama4, ExpertsAreStackedAndTransposed) {
   const ModelSpec spec = Build(TinyLlama4());
-  const ModuleRow* experts = Find(spec, "experts.gate_up_proj");
+  const ModuleRow* experts = RowEnding(spec, "experts.gate_up_proj");
   ASSERT_NE(experts, nullptr);
   EXPECT_EQ(StoredTensors(*experts).front().shape, (Shape{12, 32, 48}));
-  EXPECT_EQ(StoredTensors(*Find(spec, "experts.down_proj")).front().shape, (Shape{12, 24, 32}));
+  EXPECT_EQ(StoredTensors(*RowEnding(spec, "experts.down_proj")).front().shape,
+            (Shape{12, 24, 32}));
   Assumptions alone;
   alone.stacked_experts = false;
   EXPECT_EQ(Totals(Build(TinyLlama4(), alone).table).elements, Totals(spec.table).elements);
-  EXPECT_NE(Find(Build(TinyLlama4(), alone), "experts.{E}.up_proj"), nullptr);
+  EXPECT_NE(RowEnding(Build(TinyLlama4(), alone), "experts.{E}.up_proj"), nullptr);
 }
 
 TEST(Llama4, TheDecoderAlone) {
@@ -62,7 +58,7 @@ TEST(Llama4, TheDecoderAlone) {
   const ModelSpec spec = Build(config);
   EXPECT_FALSE(spec.arch.vision.present);
   EXPECT_EQ(spec.table.layer_prefix, "model.layers.{L}.");
-  EXPECT_NE(Find(spec, "lm_head.weight"), nullptr);
+  EXPECT_NE(RowEnding(spec, "lm_head.weight"), nullptr);
 }
 
 }  // namespace

@@ -9,10 +9,10 @@ using testing_support::Build;
 using testing_support::BuildError;
 using testing_support::ExampleConfig;
 
-const char kModel[] = "MiniMaxAI__MiniMax-M2.5";
+const char kMinimaxM2[] = "MiniMaxAI__MiniMax-M2.5";
 
 TEST(MinimaxM2, Architecture) {
-  const ModelSpec spec = Build(ExampleConfig(kModel));
+  const ModelSpec spec = Build(ExampleConfig(kMinimaxM2));
   EXPECT_EQ(spec.arch.family, "minimax-m2");
   EXPECT_EQ(spec.arch.moe.experts, 256);
   EXPECT_EQ(spec.arch.rotary.dim, 64);
@@ -21,7 +21,7 @@ TEST(MinimaxM2, Architecture) {
 }
 
 TEST(MinimaxM2, NormsSpanAllHeadsAndTheRouterIsFp32OnTheCard) {
-  for (const ModuleRow& row : Build(ExampleConfig(kModel)).table.rows) {
+  for (const ModuleRow& row : Build(ExampleConfig(kMinimaxM2)).table.rows) {
     if (row.name.ends_with("q_norm.weight")) {
       EXPECT_EQ(row.shape, (Shape{6144}));
       EXPECT_EQ(row.split, Split::kColumn);
@@ -37,7 +37,7 @@ TEST(MinimaxM2, NormsSpanAllHeadsAndTheRouterIsFp32OnTheCard) {
 }
 
 TEST(MinimaxM2, Refusals) {
-  nlohmann::json config = ExampleConfig(kModel);
+  nlohmann::json config = ExampleConfig(kMinimaxM2);
   config["shared_intermediate_size"] = 64;
   EXPECT_EQ(BuildError(config),
             "config.json: shared_intermediate_size: expected 0: no shared expert is modelled");

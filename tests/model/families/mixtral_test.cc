@@ -9,10 +9,10 @@ using testing_support::Build;
 using testing_support::BuildError;
 using testing_support::ExampleConfig;
 
-const char kModel[] = "mistralai__Mixtral-8x7B-v0.1";
+const char kMixtral[] = "mistralai__Mixtral-8x7B-v0.1";
 
 TEST(Mixtral, Architecture) {
-  const Architecture a = Build(ExampleConfig(kModel)).arch;
+  const Architecture a = Build(ExampleConfig(kMixtral)).arch;
   EXPECT_EQ(a.family, "mixtral");
   EXPECT_EQ(a.moe.experts, 8);
   EXPECT_EQ(a.moe.intermediate, 14336);
@@ -21,11 +21,11 @@ TEST(Mixtral, Architecture) {
 }
 
 TEST(Mixtral, Refusals) {
-  nlohmann::json config = ExampleConfig(kModel);
+  nlohmann::json config = ExampleConfig(kMixtral);
   config["sliding_window"] = 4096;
   EXPECT_EQ(BuildError(config),
             "config.json: sliding_window: sliding-window layers are not modelled");
-  config = ExampleConfig(kModel);
+  config = ExampleConfig(kMixtral);
   config["num_experts_per_tok"] = 9;
   EXPECT_EQ(BuildError(config),
             "config.json: num_experts_per_tok: more experts a token than experts");

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "support/example_model.h"
+#include "support/model_rows.h"
 #include "support/tiny_families.h"
 
 namespace shardplan {
@@ -9,15 +10,9 @@ namespace {
 using testing_support::Build;
 using testing_support::BuildError;
 using testing_support::ExampleConfig;
+using testing_support::RowEnding;
 using testing_support::TinyNemotronH;
 using testing_support::With;
-
-const ModuleRow* Find(const ModelSpec& spec, const std::string& suffix) {
-  for (const ModuleRow& row : spec.table.rows) {
-    if (row.name.ends_with(suffix)) return &row;
-  }
-  return nullptr;
-}
 
 TEST(NemotronH, BlocksByThePattern) {
   const Architecture a = Build(ExampleConfig("nemotron-3-nano")).arch;
@@ -50,10 +45,10 @@ TEST(NemotronH, BlocksMayBeNamed) {
 TEST(NemotronH, ExpertsSeeTheLatentWidth) {
   const ModelSpec spec = Build(TinyNemotronH());
   EXPECT_EQ(spec.arch.moe.latent, 16);
-  EXPECT_EQ(Find(spec, "mixer.experts.{E}.up_proj")->shape, (Shape{24, 16}));
-  EXPECT_EQ(Find(spec, "mixer.experts.{E}.gate_proj"), nullptr);
-  EXPECT_EQ(Find(spec, "mixer.shared_experts.up_proj")->shape, (Shape{48, 32}));
-  EXPECT_EQ(Find(spec, "mixer.fc2_latent_proj")->shape, (Shape{32, 16}));
+  EXPECT_EQ(RowEnding(spec, "mixer.experts.{E}.up_proj")->shape, (Shape{24, 16}));
+  EXPECT_EQ(RowEnding(spec, "mixer.experts.{E}.gate_proj"), nullptr);
+  EXPECT_EQ(RowEnding(spec, "mixer.shared_experts.up_proj")->shape, (Shape{48, 32}));
+  EXPECT_EQ(RowEnding(spec, "mixer.fc2_latent_proj")->shape, (Shape{32, 16}));
 }
 
 TEST(NemotronH, TheDraftIsInTheFileOnly) {
@@ -73,7 +68,7 @@ TEST(NemotronH, TheDraftIsInTheFileOnly) {
   EXPECT_GT(draft, 10);
   Assumptions none;
   none.mtp = false;
-  EXPECT_EQ(Find(Build(TinyNemotronH(), none), "eh_proj"), nullptr);
+  EXPECT_EQ(RowEnding(Build(TinyNemotronH(), none), "eh_proj"), nullptr);
 }
 
 TEST(NemotronH, Refusals) {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "support/example_model.h"
+#include "support/model_rows.h"
 #include "support/tiny_families.h"
 
 namespace shardplan {
@@ -8,23 +9,17 @@ namespace {
 
 using testing_support::Build;
 using testing_support::BuildError;
+using testing_support::RowEnding;
 using testing_support::TinyNemotronNas;
 using testing_support::With;
-
-const ModuleRow* Find(const ModelSpec& spec, const std::string& suffix) {
-  for (const ModuleRow& row : spec.table.rows) {
-    if (row.name.ends_with(suffix)) return &row;
-  }
-  return nullptr;
-}
 
 TEST(NemotronNas, LayersLackWhatTheSearchTook) {
   const ModelSpec spec = Build(TinyNemotronNas());
   EXPECT_EQ(spec.arch.kv_heads, 2);
   EXPECT_EQ(spec.arch.attention[0], AttentionKind::kFull);
   EXPECT_EQ(spec.arch.attention[1], AttentionKind::kNone);
-  EXPECT_EQ(Find(spec, "self_attn.q_proj")->layers.layers(), (std::vector<int64_t>{0, 2}));
-  EXPECT_EQ(Find(spec, "layers.{L}.input_layernorm.weight")->layers.layers(),
+  EXPECT_EQ(RowEnding(spec, "self_attn.q_proj")->layers.layers(), (std::vector<int64_t>{0, 2}));
+  EXPECT_EQ(RowEnding(spec, "layers.{L}.input_layernorm.weight")->layers.layers(),
             (std::vector<int64_t>{0, 2}));
 }
 

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "support/example_model.h"
+#include "support/model_rows.h"
 #include "support/tiny_families.h"
 
 namespace shardplan {
@@ -9,27 +10,21 @@ namespace {
 using testing_support::Build;
 using testing_support::BuildError;
 using testing_support::ExampleConfig;
+using testing_support::RowEnding;
 using testing_support::TinyPhi3;
 using testing_support::With;
-
-const ModuleRow* Find(const ModelSpec& spec, const std::string& suffix) {
-  for (const ModuleRow& row : spec.table.rows) {
-    if (row.name.ends_with(suffix)) return &row;
-  }
-  return nullptr;
-}
 
 TEST(Phi3, StoresItsProjectionsFused) {
   const ModelSpec spec = Build(ExampleConfig("phi-4"));
   EXPECT_EQ(spec.arch.family, "phi3");
   EXPECT_EQ(spec.arch.head_dim, 128);
-  const ModuleRow* qkv = Find(spec, "self_attn.qkv_proj");
+  const ModuleRow* qkv = RowEnding(spec, "self_attn.qkv_proj");
   ASSERT_NE(qkv, nullptr);
   EXPECT_EQ(qkv->shape, (Shape{60 * 128, 5120}));
   ASSERT_EQ(qkv->parts.size(), 3u);
   EXPECT_EQ(qkv->parts[0].rows, 40 * 128);
   EXPECT_EQ(qkv->parts[2].split, Split::kKvHeads);
-  EXPECT_EQ(Find(spec, "mlp.gate_up_proj")->shape, (Shape{2 * 17920, 5120}));
+  EXPECT_EQ(RowEnding(spec, "mlp.gate_up_proj")->shape, (Shape{2 * 17920, 5120}));
 }
 
 TEST(Phi3, AWindowHoldsForEveryLayer) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "support/model_rows.h"
 #include "support/tiny_models.h"
 
 namespace shardplan {
@@ -8,15 +9,9 @@ namespace {
 using testing_support::Build;
 using testing_support::BuildError;
 using testing_support::ExampleConfig;
+using testing_support::RowNamed;
 using testing_support::TinyQwen35;
 using testing_support::TinyQwen35Moe;
-
-const ModuleRow* Find(const ModelSpec& spec, const std::string& name) {
-  for (const ModuleRow& row : spec.table.rows) {
-    if (row.name == name) return &row;
-  }
-  return nullptr;
-}
 
 TEST(Qwen35, DenseArchitecture) {
   const Architecture a = Build(ExampleConfig("Qwen__Qwen3.5-27B")).arch;
@@ -39,38 +34,38 @@ TEST(Qwen35, DenseArchitecture) {
 TEST(Qwen35, StacksExpertsUnlessToldOtherwise) {
   const std::string experts = "model.language_model.layers.{L}.mlp.experts.";
   const ModelSpec stacked = Build(TinyQwen35Moe());
-  ASSERT_NE(Find(stacked, experts + "gate_up_proj"), nullptr);
-  const StoredTensor tensor = StoredTensors(*Find(stacked, experts + "gate_up_proj")).front();
+  ASSERT_NE(RowNamed(stacked, experts + "gate_up_proj"), nullptr);
+  const StoredTensor tensor = StoredTensors(*RowNamed(stacked, experts + "gate_up_proj")).front();
   EXPECT_EQ(tensor.shape, (Shape{12, 48, 32}));
-  EXPECT_EQ(Find(stacked, experts + "{E}.gate_proj"), nullptr);
+  EXPECT_EQ(RowNamed(stacked, experts + "{E}.gate_proj"), nullptr);
   Assumptions each;
   each.stacked_experts = false;
   const ModelSpec single = Build(TinyQwen35Moe(), each);
-  EXPECT_EQ(Find(single, experts + "gate_up_proj"), nullptr);
-  EXPECT_NE(Find(single, experts + "{E}.gate_proj"), nullptr);
+  EXPECT_EQ(RowNamed(single, experts + "gate_up_proj"), nullptr);
+  EXPECT_NE(RowNamed(single, experts + "{E}.gate_proj"), nullptr);
   EXPECT_EQ(Totals(stacked.table).payload, Totals(single.table).payload);
 }
 
 TEST(Qwen35, ATextTowerAlone) {
   const ModelSpec multimodal_class = Build(TinyQwen35Moe());
   EXPECT_FALSE(multimodal_class.arch.vision.present);
-  EXPECT_NE(Find(multimodal_class, "model.language_model.embed_tokens.weight"), nullptr);
+  EXPECT_NE(RowNamed(multimodal_class, "model.language_model.embed_tokens.weight"), nullptr);
   EXPECT_EQ(multimodal_class.table.layer_prefix, "language_model.model.layers.{L}.");
   nlohmann::json config = TinyQwen35Moe();
   config["architectures"] = {"Qwen3_5MoeForCausalLM"};
   const ModelSpec text_class = Build(config);
-  EXPECT_NE(Find(text_class, "model.embed_tokens.weight"), nullptr);
+  EXPECT_NE(RowNamed(text_class, "model.embed_tokens.weight"), nullptr);
   EXPECT_EQ(text_class.table.layer_prefix, "model.layers.{L}.");
 }
 
 TEST(Qwen35, EmbeddingOnEveryStageHeadOnTheLast) {
   const ModelSpec spec = Build(ExampleConfig("Qwen__Qwen3.5-27B"));
-  EXPECT_EQ(Find(spec, "model.language_model.embed_tokens.weight")->placement,
+  EXPECT_EQ(RowNamed(spec, "model.language_model.embed_tokens.weight")->placement,
             Placement::kEveryStage);
-  EXPECT_EQ(Find(spec, "model.language_model.norm.weight")->placement, Placement::kLastStage);
-  EXPECT_EQ(Find(spec, "lm_head.weight")->placement, Placement::kLastStage);
-  EXPECT_EQ(Find(spec, "lm_head.weight")->param, "language_model.lm_head.weight");
-  EXPECT_EQ(Find(Build(TinyQwen35()), "lm_head.weight"), nullptr);  // tied
+  EXPECT_EQ(RowNamed(spec, "model.language_model.norm.weight")->placement, Placement::kLastStage);
+  EXPECT_EQ(RowNamed(spec, "lm_head.weight")->placement, Placement::kLastStage);
+  EXPECT_EQ(RowNamed(spec, "lm_head.weight")->param, "language_model.lm_head.weight");
+  EXPECT_EQ(RowNamed(Build(TinyQwen35()), "lm_head.weight"), nullptr);  // tied
 }
 
 TEST(Qwen35, Refusals) {

@@ -9,10 +9,10 @@ using testing_support::Build;
 using testing_support::BuildError;
 using testing_support::ExampleConfig;
 
-const char kModel[] = "Qwen__Qwen3-30B-A3B-FP8";
+const char kQwen3Moe[] = "Qwen__Qwen3-30B-A3B-FP8";
 
 TEST(Qwen3Moe, Architecture) {
-  const Architecture a = Build(ExampleConfig(kModel)).arch;
+  const Architecture a = Build(ExampleConfig(kQwen3Moe)).arch;
   EXPECT_EQ(a.family, "qwen3-moe");
   EXPECT_EQ(a.quantization, "fp8");
   EXPECT_EQ(a.moe.experts, 128);
@@ -22,7 +22,7 @@ TEST(Qwen3Moe, Architecture) {
 }
 
 TEST(Qwen3Moe, BuildsTheEndsOnEveryStage) {
-  for (const ModuleRow& row : Build(ExampleConfig(kModel)).table.rows) {
+  for (const ModuleRow& row : Build(ExampleConfig(kQwen3Moe)).table.rows) {
     if (!row.layers.empty()) continue;
     EXPECT_EQ(row.placement, Placement::kEveryStage) << row.name;
     EXPECT_FALSE(row.is_tower());
@@ -30,7 +30,7 @@ TEST(Qwen3Moe, BuildsTheEndsOnEveryStage) {
 }
 
 TEST(Qwen3Moe, LayersMayBeDense) {
-  nlohmann::json config = ExampleConfig(kModel);
+  nlohmann::json config = ExampleConfig(kQwen3Moe);
   config["mlp_only_layers"] = {3};
   const ModelSpec spec = Build(config);
   EXPECT_FALSE(spec.arch.is_moe(3));
@@ -47,7 +47,7 @@ TEST(Qwen3Moe, LayersMayBeDense) {
 }
 
 TEST(Qwen3Moe, Refusals) {
-  nlohmann::json config = ExampleConfig(kModel);
+  nlohmann::json config = ExampleConfig(kQwen3Moe);
   config["use_sliding_window"] = true;
   EXPECT_EQ(BuildError(config),
             "config.json: use_sliding_window: sliding-window layers are not modelled");

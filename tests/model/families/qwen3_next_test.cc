@@ -10,10 +10,10 @@ using testing_support::BuildError;
 using testing_support::ExampleConfig;
 using testing_support::TinyQwen3Next;
 
-const char kModel[] = "Qwen__Qwen3-Next-80B-A3B-Instruct";
+const char kQwen3Next[] = "Qwen__Qwen3-Next-80B-A3B-Instruct";
 
 TEST(Qwen3Next, Architecture) {
-  const Architecture a = Build(ExampleConfig(kModel)).arch;
+  const Architecture a = Build(ExampleConfig(kQwen3Next)).arch;
   EXPECT_EQ(a.family, "qwen3-next");
   EXPECT_TRUE(a.is_hybrid());
   EXPECT_EQ(a.CountKind(AttentionKind::kGdn, 0, 48), 36);
@@ -30,7 +30,7 @@ TEST(Qwen3Next, Architecture) {
 }
 
 TEST(Qwen3Next, EndsStandOnEveryStageAndTheNormOnTheLast) {
-  for (const ModuleRow& row : Build(ExampleConfig(kModel)).table.rows) {
+  for (const ModuleRow& row : Build(ExampleConfig(kQwen3Next)).table.rows) {
     if (!row.layers.empty() || row.role == Role::kDraft) continue;
     const bool norm = row.name == "model.norm.weight";
     EXPECT_EQ(row.placement, norm ? Placement::kLastStage : Placement::kEveryStage) << row.name;

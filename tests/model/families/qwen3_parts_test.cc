@@ -10,7 +10,7 @@ namespace {
 using families::ExpertForm;
 using testing_support::TinyQwen3Moe;
 
-Architecture Read(const nlohmann::json& changes, std::string* error = nullptr) {
+Architecture ReadQwen3(const nlohmann::json& changes, std::string* error = nullptr) {
   nlohmann::json config = TinyQwen3Moe();
   config.update(changes);
   ConfigReader reader(config, "config.json");
@@ -24,24 +24,24 @@ Architecture Read(const nlohmann::json& changes, std::string* error = nullptr) {
 }
 
 TEST(Qwen3Parts, WhichLayersAreMixtures) {
-  EXPECT_TRUE(Read(nlohmann::json::object()).moe.layer_is_moe.empty());  // all of them
-  EXPECT_EQ(families::MoeLayers(Read(nlohmann::json::object()), true).size(), 5);
-  const Architecture step = Read({{"decoder_sparse_step", 2}});
+  EXPECT_TRUE(ReadQwen3(nlohmann::json::object()).moe.layer_is_moe.empty());  // all of them
+  EXPECT_EQ(families::MoeLayers(ReadQwen3(nlohmann::json::object()), true).size(), 5);
+  const Architecture step = ReadQwen3({{"decoder_sparse_step", 2}});
   EXPECT_EQ(families::MoeLayers(step, true).layers(), (std::vector<int64_t>{1, 3}));
   EXPECT_EQ(families::MoeLayers(step, false).layers(), (std::vector<int64_t>{0, 2, 4}));
   EXPECT_EQ(step.dense_intermediate, 64);
-  const Architecture listed = Read({{"mlp_only_layers", {0, 3}}});
+  const Architecture listed = ReadQwen3({{"mlp_only_layers", {0, 3}}});
   EXPECT_EQ(families::MoeLayers(listed, false).layers(), (std::vector<int64_t>{0, 3}));
 }
 
 TEST(Qwen3Parts, Contradictions) {
   std::string error;
-  Read({{"decoder_sparse_step", 6}}, &error);
+  ReadQwen3({{"decoder_sparse_step", 6}}, &error);
   EXPECT_EQ(error, "config.json: decoder_sparse_step: no layer is left that is a mixture");
-  Read({{"mlp_only_layers", {5}}}, &error);
+  ReadQwen3({{"mlp_only_layers", {5}}}, &error);
   EXPECT_EQ(error,
             "config.json: mlp_only_layers: expected a list of integers from 0 to 4, found 5");
-  Read({{"decoder_sparse_step", 2}, {"intermediate_size", nullptr}}, &error);
+  ReadQwen3({{"decoder_sparse_step", 2}, {"intermediate_size", nullptr}}, &error);
   EXPECT_EQ(error,
             "config.json: intermediate_size: expected an integer from 1 to 16,777,216, found "
             "nothing");
@@ -58,7 +58,7 @@ TEST(Qwen3Parts, FormOfTheExperts) {
 }
 
 TEST(Qwen3Parts, StacksHoldTheSameWeights) {
-  const Architecture arch = Read(nlohmann::json::object());
+  const Architecture arch = ReadQwen3(nlohmann::json::object());
   for (const ExpertForm form :
        {ExpertForm::kEach, ExpertForm::kStacked, ExpertForm::kStackedTransposed}) {
     TensorTable table;

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "support/model_rows.h"
 #include "support/tiny_models.h"
 
 namespace shardplan {
@@ -8,15 +9,9 @@ namespace {
 using testing_support::Build;
 using testing_support::BuildError;
 using testing_support::ExampleConfig;
+using testing_support::RowNamed;
 using testing_support::TinyQwen3Vl;
 using testing_support::TinyQwen3VlMoe;
-
-const ModuleRow* Find(const ModelSpec& spec, const std::string& name) {
-  for (const ModuleRow& row : spec.table.rows) {
-    if (row.name == name) return &row;
-  }
-  return nullptr;
-}
 
 TEST(Qwen3Vl, DenseArchitecture) {
   const ModelSpec spec = Build(ExampleConfig("Qwen__Qwen3-VL-32B-Instruct"));
@@ -24,23 +19,23 @@ TEST(Qwen3Vl, DenseArchitecture) {
   EXPECT_EQ(spec.arch.moe.experts, 0);
   EXPECT_EQ(spec.arch.rotary.positions, 4 * 262144);  // the config has M-RoPE's sections
   EXPECT_EQ(spec.arch.vision.deepstack_levels, 3);
-  EXPECT_EQ(Find(spec, "model.language_model.embed_tokens.weight")->placement,
+  EXPECT_EQ(RowNamed(spec, "model.language_model.embed_tokens.weight")->placement,
             Placement::kFirstStage);
-  EXPECT_EQ(Find(spec, "lm_head.weight")->placement, Placement::kLastStage);
+  EXPECT_EQ(RowNamed(spec, "lm_head.weight")->placement, Placement::kLastStage);
 }
 
 TEST(Qwen3Vl, SmallOnesTieTheirEmbedding) {
   const ModelSpec spec = Build(ExampleConfig("Qwen__Qwen3-VL-2B-Instruct"));
   EXPECT_TRUE(spec.arch.tied_embeddings);
-  EXPECT_EQ(Find(spec, "lm_head.weight"), nullptr);
+  EXPECT_EQ(RowNamed(spec, "lm_head.weight"), nullptr);
 }
 
 TEST(Qwen3Vl, MixturesStackTheirExpertsInputFirst) {
   const ModelSpec spec = Build(ExampleConfig("Qwen__Qwen3-VL-30B-A3B-Instruct"));
   const std::string experts = "model.language_model.layers.{L}.mlp.experts.";
-  EXPECT_EQ(StoredTensors(*Find(spec, experts + "gate_up_proj")).front().shape,
+  EXPECT_EQ(StoredTensors(*RowNamed(spec, experts + "gate_up_proj")).front().shape,
             (Shape{128, 2048, 1536}));
-  EXPECT_EQ(StoredTensors(*Find(spec, experts + "down_proj")).front().shape,
+  EXPECT_EQ(StoredTensors(*RowNamed(spec, experts + "down_proj")).front().shape,
             (Shape{128, 768, 2048}));
   for (const ModuleRow& row : spec.table.rows) {
     if (row.layers.empty()) {
@@ -52,7 +47,7 @@ TEST(Qwen3Vl, MixturesStackTheirExpertsInputFirst) {
 TEST(Qwen3Vl, DenseLayersBetweenMixtures) {
   const ModelSpec spec = Build(TinyQwen3VlMoe());
   EXPECT_EQ(spec.arch.moe.layer_is_moe, (std::vector<bool>{false, true, false, true, false}));
-  EXPECT_EQ(Find(spec, "model.language_model.layers.{L}.mlp.gate_proj")->layers.layers(),
+  EXPECT_EQ(RowNamed(spec, "model.language_model.layers.{L}.mlp.gate_proj")->layers.layers(),
             (std::vector<int64_t>{0, 2, 4}));
 }
 

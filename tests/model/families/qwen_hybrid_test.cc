@@ -13,7 +13,7 @@ using families::HybridForm;
 using testing_support::BuildError;
 using testing_support::TinyQwen3Next;
 
-Architecture Read(const nlohmann::json& config) {
+Architecture ReadHybrid(const nlohmann::json& config) {
   ConfigReader reader(config, "config.json");
   Architecture arch;
   const int64_t layers = families::ReadDecoder(reader, &arch);
@@ -26,7 +26,7 @@ Architecture Read(const nlohmann::json& config) {
 std::vector<std::string> Params(const HybridForm& form) {
   TensorTable table;
   families::TableBuilder t(&table, DType::kBF16);
-  families::AddHybridLayers(t, "", Read(TinyQwen3Next()), form);
+  families::AddHybridLayers(t, "", ReadHybrid(TinyQwen3Next()), form);
   std::vector<std::string> out;
   for (const ModuleRow& row : table.rows) {
     if (row.name.find("in_proj") != std::string::npos) {
@@ -38,13 +38,13 @@ std::vector<std::string> Params(const HybridForm& form) {
 
 TEST(QwenHybrid, KindsFromListOrInterval) {
   nlohmann::json config = TinyQwen3Next();
-  const std::vector<AttentionKind> by_interval = Read(config).attention;
+  const std::vector<AttentionKind> by_interval = ReadHybrid(config).attention;
   EXPECT_EQ(by_interval[0], AttentionKind::kGdn);
   EXPECT_EQ(by_interval[1], AttentionKind::kFull);
   EXPECT_EQ(by_interval[4], AttentionKind::kGdn);
   config["layer_types"] = {"full_attention", "linear_attention", "linear_attention",
                            "linear_attention", "full_attention"};
-  const std::vector<AttentionKind> by_list = Read(config).attention;
+  const std::vector<AttentionKind> by_list = ReadHybrid(config).attention;
   EXPECT_EQ(by_list[0], AttentionKind::kFull);
   EXPECT_EQ(by_list[1], AttentionKind::kGdn);
   EXPECT_EQ(by_list[4], AttentionKind::kFull);
@@ -65,7 +65,7 @@ TEST(QwenHybrid, ProjectionsOfTheDeltaNets) {
 TEST(QwenHybrid, GatesAreNeverQuantized) {
   TensorTable table;
   families::TableBuilder t(&table, DType::kBF16);
-  families::AddHybridLayers(t, "", Read(TinyQwen3Next()), {});
+  families::AddHybridLayers(t, "", ReadHybrid(TinyQwen3Next()), {});
   for (const ModuleRow& row : table.rows) {
     const bool gate = row.name == "mlp.gate" || row.name == "mlp.shared_expert_gate";
     EXPECT_EQ(row.quantizable, !gate) << row.name;
@@ -81,7 +81,7 @@ TEST(QwenHybrid, GatesAreNeverQuantized) {
 TEST(QwenHybrid, DraftLayersAreStoredAndNotLoaded) {
   TensorTable table;
   families::TableBuilder t(&table, DType::kBF16);
-  families::AddHybridDraft(t, &table, Read(TinyQwen3Next()), {}, 2);
+  families::AddHybridDraft(t, &table, ReadHybrid(TinyQwen3Next()), {}, 2);
   int64_t per_layer = 0;
   for (const ModuleRow& row : table.rows) {
     EXPECT_EQ(row.role, Role::kDraft) << row.name;

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "support/example_model.h"
+#include "support/model_rows.h"
 #include "support/tiny_families.h"
 
 namespace shardplan {
@@ -8,25 +9,19 @@ namespace {
 
 using testing_support::Build;
 using testing_support::BuildError;
+using testing_support::RowEnding;
 using testing_support::TinyQwen;
 using testing_support::With;
-
-const ModuleRow* Find(const ModelSpec& spec, const std::string& suffix) {
-  for (const ModuleRow& row : spec.table.rows) {
-    if (row.name.ends_with(suffix)) return &row;
-  }
-  return nullptr;
-}
 
 TEST(Qwen, MlpsAreHalfAsWideAsTheConfigSays) {
   const ModelSpec spec = Build(TinyQwen());
   EXPECT_EQ(spec.arch.family, "qwen");
   EXPECT_EQ(spec.arch.kv_heads, 8);
   EXPECT_EQ(spec.arch.dense_intermediate, 32);
-  EXPECT_EQ(Find(spec, "mlp.w1")->shape, (Shape{32, 32}));
-  EXPECT_EQ(Find(spec, "attn.c_attn")->shape, (Shape{3 * 64, 32}));
-  EXPECT_TRUE(Find(spec, "attn.c_attn")->bias);
-  EXPECT_FALSE(Find(spec, "attn.c_proj")->bias);
+  EXPECT_EQ(RowEnding(spec, "mlp.w1")->shape, (Shape{32, 32}));
+  EXPECT_EQ(RowEnding(spec, "attn.c_attn")->shape, (Shape{3 * 64, 32}));
+  EXPECT_TRUE(RowEnding(spec, "attn.c_attn")->bias);
+  EXPECT_FALSE(RowEnding(spec, "attn.c_proj")->bias);
 }
 
 TEST(Qwen, Refusals) {

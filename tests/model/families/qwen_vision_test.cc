@@ -17,7 +17,7 @@ Architecture Text() {
   return arch;
 }
 
-TensorTable Tower(const nlohmann::json& config) {
+TensorTable QwenTower(const nlohmann::json& config) {
   ConfigReader reader(config, "config.json");
   Architecture arch = Text();
   const families::QwenVision v = families::ReadQwenVision(reader, &arch);
@@ -32,7 +32,7 @@ TEST(QwenVision, EveryRowIsTheTowers) {
   nlohmann::json config = TinyQwenVision();
   config["deepstack_visual_indexes"] = {0, 1};
   std::set<std::string> seen;
-  for (const ModuleRow& row : Tower(config).rows) {
+  for (const ModuleRow& row : QwenTower(config).rows) {
     EXPECT_TRUE(row.is_tower()) << row.name;
     EXPECT_EQ(row.placement, Placement::kEveryStage) << row.name;
     EXPECT_EQ(row.name, "model." + row.param);
@@ -47,10 +47,10 @@ TEST(QwenVision, Parameters) {
   const int64_t merger = 2 * 16 + (64 * 64 + 64) + (32 * 64 + 32);
   const int64_t deep = 2 * 64 + (64 * 64 + 64) + (32 * 64 + 32);
   const int64_t block = 4 * 16 + (48 * 16 + 48) + (16 * 16 + 16) + (24 * 16 + 24) + (16 * 24 + 16);
-  EXPECT_EQ(Totals(Tower(TinyQwenVision())).parameters, patches + merger + 2 * block);
+  EXPECT_EQ(Totals(QwenTower(TinyQwenVision())).parameters, patches + merger + 2 * block);
   nlohmann::json config = TinyQwenVision();
   config["deepstack_visual_indexes"] = {1};
-  EXPECT_EQ(Totals(Tower(config)).parameters, patches + merger + deep + 2 * block);
+  EXPECT_EQ(Totals(QwenTower(config)).parameters, patches + merger + deep + 2 * block);
 }
 
 TEST(QwenVision, Contradictions) {

@@ -9,7 +9,7 @@ constexpr LayerSigns kKeys = {true, false, true, false};
 constexpr LayerSigns kSome = {false, false, true, false};
 constexpr LayerSigns kLinear = {false, false, false, true};
 
-Architecture Numbers() {
+Architecture CacheNumbers() {
   Architecture a;
   a.heads = 8;
   a.kv_heads = 4;
@@ -18,13 +18,13 @@ Architecture Numbers() {
 }
 
 TEST(GuessCache, RecognisedAttentionHasNoEnds) {
-  Architecture a = Numbers();
+  Architecture a = CacheNumbers();
   Guesses guesses;
   GuessCache({kKeys, kKeys}, {}, 0, &a, &guesses);
   EXPECT_EQ(a.attention, (std::vector<AttentionKind>(2, AttentionKind::kFull)));
   EXPECT_FALSE(guesses.least_cache.has_value());
 
-  a = Numbers();
+  a = CacheNumbers();
   a.mla.kv_lora_rank = 64;
   GuessCache({{false, true, true, false}}, {}, 0, &a, &guesses);
   EXPECT_EQ(a.attention[0], AttentionKind::kMla);
@@ -32,7 +32,7 @@ TEST(GuessCache, RecognisedAttentionHasNoEnds) {
 }
 
 TEST(GuessCache, WordsThatAreKnown) {
-  Architecture a = Numbers();
+  Architecture a = CacheNumbers();
   a.window = 128;
   Guesses guesses;
   GuessCache({kKeys, kKeys}, {"full_attention", "sliding_attention"}, 0, &a, &guesses);
@@ -41,14 +41,14 @@ TEST(GuessCache, WordsThatAreKnown) {
   EXPECT_EQ(a.window, 128);
   EXPECT_FALSE(guesses.least_cache.has_value());
 
-  a = Numbers();
+  a = CacheNumbers();
   GuessCache({kKeys}, {"chunked_attention"}, 512, &a, &guesses);
   EXPECT_EQ(a.attention[0], AttentionKind::kChunked);
   EXPECT_EQ(a.window, 512);
 }
 
 TEST(GuessCache, UnrecognisedAttentionHasEnds) {
-  Architecture a = Numbers();
+  Architecture a = CacheNumbers();
   Guesses guesses;
   GuessCache({kKeys, kSome, kLinear}, {}, 0, &a, &guesses);
   EXPECT_EQ(a.attention, (std::vector<AttentionKind>{AttentionKind::kFull, AttentionKind::kFull,
@@ -60,7 +60,7 @@ TEST(GuessCache, UnrecognisedAttentionHasEnds) {
 }
 
 TEST(GuessCache, AWindowThatNothingPlaces) {
-  Architecture a = Numbers();
+  Architecture a = CacheNumbers();
   a.window = 128;
   Guesses guesses;
   GuessCache({kKeys}, {}, 0, &a, &guesses);
@@ -74,7 +74,7 @@ TEST(GuessCache, AWindowThatNothingPlaces) {
 }
 
 TEST(GuessCache, NothingThatKeepsTokensIsTakenToKeepThem) {
-  Architecture a = Numbers();
+  Architecture a = CacheNumbers();
   Guesses guesses;
   GuessCache({kLinear, kLinear}, {"mamba", "mystery"}, 0, &a, &guesses);
   EXPECT_EQ(a.attention, (std::vector<AttentionKind>(2, AttentionKind::kFull)));

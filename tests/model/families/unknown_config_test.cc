@@ -20,7 +20,7 @@ std::vector<SeenTensor> Seen() {
   return seen;
 }
 
-UnknownNumbers Read(const nlohmann::json& json) {
+UnknownNumbers ReadUnknown(const nlohmann::json& json) {
   ConfigReader config(json, "config.json");
   UnknownNumbers numbers = ReadUnknownNumbers(config, Seen());
   EXPECT_TRUE(config.ok());
@@ -28,16 +28,16 @@ UnknownNumbers Read(const nlohmann::json& json) {
 }
 
 TEST(ReadUnknownNumbers, EveryUsualNameCounts) {
-  const UnknownNumbers n = Read({{"architectures", {"NewModel"}},
-                                 {"n_embd", 64},
-                                 {"n_layer", 3},
-                                 {"n_head", 8},
-                                 {"n_kv_heads", 2},
-                                 {"vocab_size", 90},
-                                 {"n_positions", 2048},
-                                 {"moe_num_experts", 4},
-                                 {"moe_topk", 2},
-                                 {"torch_dtype", "float16"}});
+  const UnknownNumbers n = ReadUnknown({{"architectures", {"NewModel"}},
+                                        {"n_embd", 64},
+                                        {"n_layer", 3},
+                                        {"n_head", 8},
+                                        {"n_kv_heads", 2},
+                                        {"vocab_size", 90},
+                                        {"n_positions", 2048},
+                                        {"moe_num_experts", 4},
+                                        {"moe_topk", 2},
+                                        {"torch_dtype", "float16"}});
   EXPECT_EQ(n.arch.name, "NewModel");
   EXPECT_EQ(n.arch.hidden, 64);
   EXPECT_EQ(n.layers, 3);
@@ -54,7 +54,7 @@ TEST(ReadUnknownNumbers, EveryUsualNameCounts) {
 }
 
 TEST(ReadUnknownNumbers, ShapesTellWhatTheConfigDoesNot) {
-  const UnknownNumbers n = Read({{"architectures", {"NewModel"}}});
+  const UnknownNumbers n = ReadUnknown({{"architectures", {"NewModel"}}});
   EXPECT_EQ(n.arch.hidden, 64);
   EXPECT_EQ(n.arch.heads, 8);
   EXPECT_EQ(n.arch.kv_heads, 2);
@@ -67,16 +67,16 @@ TEST(ReadUnknownNumbers, ShapesTellWhatTheConfigDoesNot) {
 }
 
 TEST(ReadUnknownNumbers, StrangeValuesCountAsMissing) {
-  const UnknownNumbers n = Read({{"architectures", {"NewModel"}},
-                                 {"hidden_size", "64"},
-                                 {"num_hidden_layers", -3},
-                                 {"num_attention_heads", {8, 8}},
-                                 {"vocab_size", 1e300},
-                                 {"torch_dtype", "int3"},
-                                 {"rope_scaling", 7},
-                                 {"text_config", "no object"},
-                                 {"vision_config", 5},
-                                 {"layer_types", 3}});
+  const UnknownNumbers n = ReadUnknown({{"architectures", {"NewModel"}},
+                                        {"hidden_size", "64"},
+                                        {"num_hidden_layers", -3},
+                                        {"num_attention_heads", {8, 8}},
+                                        {"vocab_size", 1e300},
+                                        {"torch_dtype", "int3"},
+                                        {"rope_scaling", 7},
+                                        {"text_config", "no object"},
+                                        {"vision_config", 5},
+                                        {"layer_types", 3}});
   EXPECT_EQ(n.arch.hidden, 64);
   EXPECT_EQ(n.layers, 0);
   EXPECT_EQ(n.arch.heads, 8);
@@ -85,16 +85,16 @@ TEST(ReadUnknownNumbers, StrangeValuesCountAsMissing) {
 
 TEST(ReadUnknownNumbers, TheDecoderMayStandInAnObjectOfItsOwn) {
   const UnknownNumbers n =
-      Read({{"architectures", {"NewModel"}},
-            {"text_config",
-             {{"hidden_size", 64},
-              {"num_hidden_layers", 2},
-              {"kv_lora_rank", 16},
-              {"qk_nope_head_dim", 8},
-              {"qk_rope_head_dim", 4},
-              {"v_head_dim", 8},
-              {"num_attention_heads", 8}}},
-            {"vision_config", {{"hidden_size", 32}, {"num_heads", 4}, {"depth", 6}}}});
+      ReadUnknown({{"architectures", {"NewModel"}},
+                   {"text_config",
+                    {{"hidden_size", 64},
+                     {"num_hidden_layers", 2},
+                     {"kv_lora_rank", 16},
+                     {"qk_nope_head_dim", 8},
+                     {"qk_rope_head_dim", 4},
+                     {"v_head_dim", 8},
+                     {"num_attention_heads", 8}}},
+                   {"vision_config", {{"hidden_size", 32}, {"num_heads", 4}, {"depth", 6}}}});
   EXPECT_EQ(n.layers, 2);
   EXPECT_EQ(n.arch.mla.latent_width(), 20);
   EXPECT_EQ(n.arch.head_dim, 12);

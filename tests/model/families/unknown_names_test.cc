@@ -5,14 +5,14 @@
 namespace shardplan::families {
 namespace {
 
-NameParts Read(std::string_view pattern) {
+NameParts ReadNames(std::string_view pattern) {
   std::optional<NameParts> parts = ReadName(pattern);
   EXPECT_TRUE(parts.has_value()) << pattern;
   return parts.value_or(NameParts());
 }
 
 TEST(ReadName, TellsWhatANumberCounts) {
-  const NameParts expert = Read("model.layers.{}.mlp.experts.{}.w1.weight");
+  const NameParts expert = ReadNames("model.layers.{}.mlp.experts.{}.w1.weight");
   EXPECT_EQ(expert.stack, "model.layers.");
   EXPECT_EQ(expert.holes, (std::vector<Hole>{Hole::kLayer, Hole::kExpert}));
   EXPECT_EQ(expert.path, (std::vector<std::string>{"mlp", "experts", "w1"}));
@@ -22,39 +22,39 @@ TEST(ReadName, TellsWhatANumberCounts) {
   const std::vector<int64_t> fixed = {7};
   EXPECT_EQ(expert.Name(&fixed), "model.layers.{L}.mlp.experts.7.w1.weight");
 
-  const NameParts gpt = Read("transformer.h.{}.attn.c_attn.bias");
+  const NameParts gpt = ReadNames("transformer.h.{}.attn.c_attn.bias");
   EXPECT_EQ(gpt.stack, "transformer.h.");
   EXPECT_EQ(gpt.module(), "c_attn");
   EXPECT_EQ(gpt.suffix, "bias");
 
-  const NameParts tower = Read("visual.blocks.{}.attn.qkv.weight");
+  const NameParts tower = ReadNames("visual.blocks.{}.attn.qkv.weight");
   EXPECT_TRUE(tower.tower);
   EXPECT_FALSE(tower.HasLayer());
   EXPECT_EQ(tower.Name(), "visual.blocks.{B}.attn.qkv.weight");
 
-  const NameParts draft = Read("mtp.layers.{}.self_attn.q_proj.weight");
+  const NameParts draft = ReadNames("mtp.layers.{}.self_attn.q_proj.weight");
   EXPECT_TRUE(draft.draft);
   EXPECT_FALSE(draft.HasLayer());
 
-  EXPECT_TRUE(Read("model.mm_projector.{}.weight").projector);
-  const NameParts shared = Read("model.layers.{}.mlp.shared_experts.up_proj.weight");
+  EXPECT_TRUE(ReadNames("model.mm_projector.{}.weight").projector);
+  const NameParts shared = ReadNames("model.layers.{}.mlp.shared_experts.up_proj.weight");
   EXPECT_TRUE(shared.shared);
   EXPECT_FALSE(shared.routed);
 }
 
 TEST(ReadName, TakesTheTensorOffItsModule) {
-  EXPECT_EQ(Read("a.layers.{}.mlp.up_proj.weight_scale_inv").suffix, "weight_scale_inv");
-  EXPECT_EQ(Read("a.layers.{}.mlp.up_proj.weight.absmax").suffix, "absmax");
-  EXPECT_EQ(Read("a.layers.{}.mlp.up_proj.weight.absmax").module(), "up_proj");
-  const NameParts blocks = Read("a.layers.{}.mlp.experts.gate_up_proj_blocks");
+  EXPECT_EQ(ReadNames("a.layers.{}.mlp.up_proj.weight_scale_inv").suffix, "weight_scale_inv");
+  EXPECT_EQ(ReadNames("a.layers.{}.mlp.up_proj.weight.absmax").suffix, "absmax");
+  EXPECT_EQ(ReadNames("a.layers.{}.mlp.up_proj.weight.absmax").module(), "up_proj");
+  const NameParts blocks = ReadNames("a.layers.{}.mlp.experts.gate_up_proj_blocks");
   EXPECT_EQ(blocks.suffix, "blocks");
   EXPECT_EQ(blocks.module(), "gate_up_proj");
-  EXPECT_EQ(Read("a.layers.{}.mixer.A_log").module(), "a_log");
-  EXPECT_EQ(Read("a.layers.{}.mixer.A_log").suffix, "");
+  EXPECT_EQ(ReadNames("a.layers.{}.mixer.A_log").module(), "a_log");
+  EXPECT_EQ(ReadNames("a.layers.{}.mixer.A_log").suffix, "");
 }
 
 TEST(ReadName, OtherStacksCountBlocks) {
-  NameParts encoder = Read("encoder.layers.{}.fc1.weight");
+  NameParts encoder = ReadNames("encoder.layers.{}.fc1.weight");
   encoder.LayersAreBlocks();
   EXPECT_FALSE(encoder.HasLayer());
   EXPECT_EQ(encoder.Name(), "encoder.layers.{B}.fc1.weight");

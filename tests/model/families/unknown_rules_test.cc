@@ -5,7 +5,7 @@
 namespace shardplan::families {
 namespace {
 
-Architecture Numbers() {
+Architecture RuleNumbers() {
   Architecture a;
   a.hidden = 64;
   a.heads = 8;
@@ -17,7 +17,7 @@ Architecture Numbers() {
 }
 
 TensorRule Rule(const std::string& pattern, Shape shape, DType dtype = DType::kBF16,
-                const Architecture& arch = Numbers()) {
+                const Architecture& arch = RuleNumbers()) {
   return RuleFor(*ReadName(pattern), dtype, shape, arch);
 }
 
@@ -61,7 +61,7 @@ TEST(RuleFor, AttentionByNameAndShape) {
 }
 
 TEST(RuleFor, LatentAttention) {
-  Architecture a = Numbers();
+  Architecture a = RuleNumbers();
   a.mla = {12, 16, 8, 4, 8, false};
   const std::string p = "model.layers.{}.self_attn.";
   const auto rule = [&](const char* name, Shape shape) {

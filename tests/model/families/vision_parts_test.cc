@@ -11,7 +11,7 @@ namespace {
 
 using AddTower = std::function<void(TableBuilder&, ConfigReader&, const VisionShape&)>;
 
-TensorTable Tower(const nlohmann::json& json, const AddTower& add) {
+TensorTable TowerParts(const nlohmann::json& json, const AddTower& add) {
   ConfigReader vision(json, "config.json", "vision_config.");
   const VisionShape shape = ReadVision(vision);
   TensorTable table;
@@ -24,7 +24,7 @@ TensorTable Tower(const nlohmann::json& json, const AddTower& add) {
 
 TEST(VisionParts, RowsAreTheTowers) {
   const TensorTable table =
-      Tower(testing_support::TinySiglip(), [](auto& t, auto& vision, const auto& shape) {
+      TowerParts(testing_support::TinySiglip(), [](auto& t, auto& vision, const auto& shape) {
         AddSiglip(t, vision, shape, "vision_tower.");
       });
   for (const ModuleRow& row : table.rows) {
@@ -42,7 +42,7 @@ TEST(VisionParts, RowsAreTheTowers) {
 
 TEST(VisionParts, ATowerOfTransformersStaysWhole) {
   const nlohmann::json json = testing_support::TinyGemma4()["vision_config"];
-  const TensorTable table = Tower(json, [](auto& t, auto& vision, const auto& shape) {
+  const TensorTable table = TowerParts(json, [](auto& t, auto& vision, const auto& shape) {
     AddGemma4Vision(t, vision, shape, "model.vision_tower.", "vision_tower.");
   });
   for (const ModuleRow& row : table.rows) {

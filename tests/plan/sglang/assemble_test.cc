@@ -16,7 +16,7 @@ using testing_support::FindingOf;
 using testing_support::HasFinding;
 using testing_support::OnSglang;
 
-void ExpectConserved(const Plan& plan) {
+void ExpectPoolsConserved(const Plan& plan) {
   ASSERT_FALSE(plan.ranks.empty());
   for (const RankPlan& rank : plan.ranks) {
     EXPECT_EQ(rank.ledger.Sum(), rank.device_total);
@@ -37,7 +37,7 @@ TEST(SglangPlan, KimiK3Baseline) {
   EXPECT_EQ(plan.verdict, Verdict::kFits);
   EXPECT_EQ(plan.verdict_high, Verdict::kFits);
   ASSERT_EQ(plan.ranks.size(), 16u);
-  ExpectConserved(plan);
+  ExpectPoolsConserved(plan);
   EXPECT_NEAR(InGiB(plan.ranks[0].weights).value(), 101.8, .1);
   ASSERT_TRUE(plan.kv && plan.static_memory && plan.static_memory->states);
   EXPECT_EQ(plan.kv->tokens % 64, 0);
@@ -70,7 +70,7 @@ TEST(SglangPlan, KimiK3OnLess) {
   ASSERT_TRUE(plan.limiting);
   EXPECT_EQ(plan.limiting->account, Account::kWeights);
   EXPECT_TRUE(HasFinding(plan.findings, "fit.load"));
-  ExpectConserved(plan);
+  ExpectPoolsConserved(plan);
   // Weights, one window and one state, less what the fraction allows.
   const RankPlan& rank = plan.ranks[0];
   const Bytes needed = Bytes(27'648 * 32'768) + 2 * plan.static_memory->states->slot;
@@ -136,7 +136,7 @@ TEST(SglangPlan, StagesPartitionsAndReplicas) {
   Deployment d = OnSglang("b200-180", 8, 2);
   d.sglang.context_length = 32'768;
   Plan plan = Evaluate(ExampleFromConfig("kimi-k3"), d);
-  ExpectConserved(plan);
+  ExpectPoolsConserved(plan);
   ASSERT_EQ(plan.stages.size(), 2u);
   EXPECT_EQ(plan.stages[0].count, 46);  // the remainder is the last stage's
   EXPECT_EQ(plan.static_memory->log.size(), 2u);
@@ -185,7 +185,7 @@ TEST(SglangPlan, TheLargestFractionIsTheLargest) {
 TEST(SglangPlan, StagesAllocateTheirOwnStates) {
   Deployment d = OnSglang("b200-180", 1, 16);
   const Plan plan = Evaluate(ExampleFromConfig("kimi-k3"), d);
-  ExpectConserved(plan);
+  ExpectPoolsConserved(plan);
   const auto states = [&](size_t rank) {
     return plan.ranks[rank].ledger.Sum(Account::kStateCache);
   };
@@ -220,7 +220,7 @@ TEST(SglangPlan, EveryExampleConserves) {
     for (const double fraction : {.5, .8, .9, .95}) {
       Deployment d = OnSglang("b300-288", 8);
       d.sglang.mem_fraction_static = fraction;
-      ExpectConserved(Evaluate(ExampleFromConfig(name), d));
+      ExpectPoolsConserved(Evaluate(ExampleFromConfig(name), d));
     }
   }
 }

@@ -14,8 +14,8 @@ using testing_support::ExampleFromConfig;
 using testing_support::OnSglang;
 using testing_support::SglangEnvironmentFor;
 
-struct World {
-  explicit World(const std::string& example, const Deployment& d)
+struct EvaluateWorld {
+  explicit EvaluateWorld(const std::string& example, const Deployment& d)
       : model(ExampleFromConfig(example)), env(SglangEnvironmentFor(model, d)) {
     const Status status = PrepareSglang(env, d, &p);
     EXPECT_TRUE(status && p.legal);
@@ -30,7 +30,7 @@ struct World {
 };
 
 TEST(SglangEvaluate, FreeMemoryIsTheCardLessItsContextAndCommunicators) {
-  const World w("kimi-k3", BaselineKimiK3());
+  const EvaluateWorld w("kimi-k3", BaselineKimiK3());
   const Range& visible = w.p.gpu.cuda_visible.bytes;
   EXPECT_LT(w.e.before.low, w.e.before.central);
   EXPECT_LT(w.e.before.central, visible.central);
@@ -43,7 +43,7 @@ TEST(SglangEvaluate, FreeMemoryIsTheCardLessItsContextAndCommunicators) {
 TEST(SglangEvaluate, AMeasuredFreeMemorySettlesIt) {
   Deployment d = BaselineKimiK3();
   d.sglang.free_before_load = Gibibytes(138.1).ToBytes();
-  const World w("kimi-k3", d);
+  const EvaluateWorld w("kimi-k3", d);
   EXPECT_EQ(w.e.before.low, w.e.before.high);
   EXPECT_EQ(w.e.before.central, Gibibytes(138.1).ToBytes());
   EXPECT_EQ(w.e.low.tokens, w.e.high.tokens);
@@ -62,7 +62,7 @@ TEST(SglangEvaluate, AMeasuredFreeMemorySettlesIt) {
 TEST(SglangEvaluate, StagesShareTheLeastMemory) {
   Deployment d = OnSglang("b200-180", 8, 2);
   d.sglang.context_length = 32'768;
-  const World w("kimi-k3", d);
+  const EvaluateWorld w("kimi-k3", d);
   ASSERT_EQ(w.e.stages.size(), 2u);
   EXPECT_NE(w.e.stages[0].weights.central, w.e.stages[1].weights.central);
   EXPECT_EQ(w.e.after.central, w.e.before.central - std::max(w.e.stages[0].weights.central,
@@ -73,7 +73,7 @@ TEST(SglangEvaluate, StagesShareTheLeastMemory) {
 }
 
 TEST(SglangEvaluate, DetailSplitsTheWeights) {
-  const World w("deepseek-v3", OnSglang("h200-141", 8));
+  const EvaluateWorld w("deepseek-v3", OnSglang("h200-141", 8));
   const SglangStage& s = w.e.stages[0];
   EXPECT_GT(s.detail.post_load, Bytes());  // w_kc and w_vc
   EXPECT_EQ(s.detail.parameters + s.detail.buffers + s.detail.post_load, s.weights.central);
@@ -83,7 +83,7 @@ TEST(SglangEvaluate, DetailSplitsTheWeights) {
 TEST(SglangEvaluate, OffloadLeavesCopiesOutside) {
   Deployment d = OnSglang("h20-141", 8);
   d.sglang.offload_group_size = 4;
-  const World w("deepseek-v3", d);
+  const EvaluateWorld w("deepseek-v3", d);
   const SglangStage& s = w.e.stages[0];
   EXPECT_GT(s.offload.bytes, Bytes());
   EXPECT_EQ(s.detail.parameters + s.detail.buffers + s.detail.post_load - s.offload.bytes,

@@ -13,7 +13,7 @@ using testing_support::ExampleFromConfig;
 using testing_support::OnSglang;
 using testing_support::SglangEnvironmentFor;
 
-TrafficPlan TrafficOf(const std::string& name, const Deployment& d, int64_t requests) {
+TrafficPlan SglangTrafficOf(const std::string& name, const Deployment& d, int64_t requests) {
   const Model& model = ExampleFromConfig(name);
   const SglangEnvironment env = SglangEnvironmentFor(model, d);
   SglangPrepared p;
@@ -31,7 +31,7 @@ Bytes NetworkOf(const StepTraffic& step, TrafficKind kind) {
 }
 
 TEST(SglangTraffic, TensorParallelIsAsVllms) {
-  const TrafficPlan traffic = TrafficOf("kimi-k3", BaselineKimiK3(), 4);
+  const TrafficPlan traffic = SglangTrafficOf("kimi-k3", BaselineKimiK3(), 4);
   const double sums = 2 * (7168. * (1 + 93 + 1 + 92) + 3584. * 92) * 2 * 15 / 16;
   const double logits = 163'840. * 2 * 15 / 16;
   EXPECT_DOUBLE_EQ(traffic.decode.NetworkPerToken(), 2 * (sums + logits));
@@ -43,7 +43,7 @@ TEST(SglangTraffic, PipelineStagesCarryTheResidualBank) {
   d.sizes.tp = 8;
   d.sizes.pp = 2;
   d.sglang.ep_size = 8;
-  const TrafficPlan traffic = TrafficOf("kimi-k3", d, 4);
+  const TrafficPlan traffic = SglangTrafficOf("kimi-k3", d, 4);
   // 46 layers on the first stage: four blocks begun.
   EXPECT_DOUBLE_EQ(traffic.decode.NetworkPerToken(), 7168 * 2 * 5);
 }
@@ -56,7 +56,7 @@ TEST(SglangTraffic, AttentionDataParallelGathersRows) {
   d.sizes.dp_in_tp = true;
   d.sglang.enable_dp_attention = true;
   d.sglang.chunked_prefill_size = 16'384;
-  const TrafficPlan traffic = TrafficOf("deepseek-v3", d, 2);
+  const TrafficPlan traffic = SglangTrafficOf("deepseek-v3", d, 2);
   EXPECT_EQ(traffic.decode.tokens, 32);
   const double ring = 2 * 15. / 16;  // two nodes' edges
   const double rows = 32 * 7168. * 2 * 61;
@@ -79,7 +79,7 @@ TEST(SglangTraffic, DeepEpSendsTokensToTheirExperts) {
   d.sizes.dp_in_tp = true;
   d.sglang.enable_dp_attention = true;
   d.sglang.moe_a2a_backend = "deepep";
-  const TrafficPlan traffic = TrafficOf("deepseek-v3", d, 2);
+  const TrafficPlan traffic = SglangTrafficOf("deepseek-v3", d, 2);
   // Decode: a copy for each choice, half of them on the other node; FP8 and scales out, bf16 back.
   EXPECT_NEAR(static_cast<double>(NetworkOf(traffic.decode, TrafficKind::kExpertDispatch).count()),
               32 * 58 * 4. * (7168 + 4 * 56 + 16), 2);
@@ -98,7 +98,7 @@ TEST(SglangTraffic, ReplicasExchangeNothing) {
   Deployment d = OnSglang("h20-141", 4);
   d.nodes = 1;
   d.sizes.dp = 2;
-  const TrafficPlan traffic = TrafficOf("deepseek-v3", d, 8);
+  const TrafficPlan traffic = SglangTrafficOf("deepseek-v3", d, 8);
   EXPECT_EQ(traffic.decode.tokens, 16);
   EXPECT_EQ(traffic.decode.sent.network, Bytes());
   EXPECT_GT(traffic.decode.sent.inside, Bytes());
