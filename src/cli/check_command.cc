@@ -63,6 +63,7 @@ Result<Answer> Run(const CheckOptions& options, const OptionSet& set) {
     SHARDPLAN_ASSIGN_OR_RETURN(catalog, LoadCatalog(store, what.deployment));
     SHARDPLAN_ASSIGN_OR_RETURN(gpu, CardFor(*catalog, what.deployment));
     under.gpu = &*gpu;
+    under.catalog = &*catalog;
   }
   std::optional<Model> model;
   if (!what.model.empty()) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/choice_table.h"
 #include "engine/command.h"
 #include "engine/flag_values.h"
 #include "engine/rule_book.h"
@@ -56,9 +57,14 @@ std::string VersionOf(const std::string& tag) {
 class Applier {
  public:
   // With `problems` they are collected there, and what they are about is left out.
-  Applier(const FlagTable& table, const OptionSet& given, DeploymentOptions* what,
-          std::vector<CommandProblem>* problems)
-      : table_(table), given_(given), what_(*what), problems_(problems), readers_(what) {}
+  Applier(const FlagTable& table, const ChoiceTable& choices, const OptionSet& given,
+          DeploymentOptions* what, std::vector<CommandProblem>* problems)
+      : table_(table),
+        choices_(choices),
+        given_(given),
+        what_(*what),
+        problems_(problems),
+        readers_(what) {}
 
   Status Environment(const ServeCommand& command) {
     for (const auto& [name, word] : command.env) {
@@ -83,6 +89,7 @@ class Applier {
   }
 
   Status Flags(const ParsedCommand& command) {
+    command_ = &command;
     for (const ParsedFlag& flag : command.flags) {
       if (!flag.written.empty()) {
         what_.deployment.findings.push_back({"command.abbreviated", Severity::kNote, flag.written,
@@ -263,11 +270,17 @@ class Applier {
         flag.row->effect == FlagEffect::kSecret) {
       return {};
     }
-    const std::string_view engine = table_.dialect().engine;
-    if (std::optional<Finding> open = CheckOpenValue(engine, flag.row->name, flag.values[0])) {
-      what_.deployment.findings.push_back(*std::move(open));
+    const std::string& version = what_.deployment.engine_version;
+    const ChoiceRow* const row = choices_.Find(flag.row->name);
+    const bool plugin =
+        row != nullptr && !row->plugin.empty() && command_->Find(row->plugin) != nullptr;
+    const FlagValue value = {flag.row->name, flag.values[0], plugin};
+    for (std::optional<Finding> finding :
+         {CheckOpenValue(choices_, version, value),
+          CheckValueVersion(choices_, table_.dialect().name, version, value)}) {
+      if (finding) what_.deployment.findings.push_back(*std::move(finding));
     }
-    Status status = CheckFlagValue(engine, flag.row->name, flag.values[0]);
+    Status status = CheckFlagValue(choices_, version, value);
     if (status) return {};
     Error error = std::move(status).error();
     error.subject = fmt::format("{} {}", kOption, error.subject);
@@ -354,10 +367,12 @@ class Applier {
   }
 
   const FlagTable& table_;
+  const ChoiceTable& choices_;
   const OptionSet& given_;
   DeploymentOptions& what_;
   std::vector<CommandProblem>* const problems_;  // null: the first one ends it
   const DeploymentReaders readers_;
+  const ParsedCommand* command_ = nullptr;  // that Flags() reads
 };
 
 // With what the file of --config holds, below the command's own flags.
@@ -412,7 +427,8 @@ Result<CommandReading> ReadCommand(const std::string& text, const ConfigStore& s
   SHARDPLAN_ASSIGN_OR_RETURN(reading.serve, Of(FindServeCommand(text)));
   const ServeCommand& serve = reading.serve;
   SHARDPLAN_ASSIGN_OR_RETURN(reading.table, FlagTable::Load(store, serve.engine));
-  Applier applier(reading.table, given, what, problems);
+  SHARDPLAN_ASSIGN_OR_RETURN(const ChoiceTable choices, ChoiceTable::Load(store, serve.engine));
+  Applier applier(reading.table, choices, given, what, problems);
   SHARDPLAN_RETURN_IF_ERROR(applier.Engine(serve));
   SHARDPLAN_ASSIGN_OR_RETURN(
       reading.command, Of(Parse(reading.table, serve, what->deployment.engine_version, problems)));

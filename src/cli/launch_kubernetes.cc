@@ -1,5 +1,9 @@
 // shardplan launch kubernetes: manifests for a LeaderWorkerSet or StatefulSets.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -157,8 +161,21 @@ void AddResources(OptionSet* set, Options* out) {
             [out](std::string text) { out->image = std::move(text); });
   set->Text("--image-digest", "sha256:…", "Pin the image, whatever becomes of its tag",
             [out](std::string text) { out->image_digest = std::move(text); });
-  set->Count("--replicas", "Groups of a LeaderWorkerSet, each the whole deployment (default: 1)", 1,
-             [out](int64_t count) { out->replicas = count; });
+  set->Value("--replicas", "N",
+             "Groups of a LeaderWorkerSet, each the whole deployment (default: 1)",
+             [out](const std::string& text) -> Status {
+               // The field is an int32 (LeaderWorkerSetSpec, leaderworkerset.x-k8s.io/v1).
+               constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+               const Result<int64_t> count = ParseCount(text, 1);
+               if (!count || *count > kMost) {
+                 return Refuse(
+                     fmt::format("a whole number from 1 to {}, the most of a Kubernetes "
+                                 "field",
+                                 FormatCount(kMost)));
+               }
+               out->replicas = *count;
+               return {};
+             });
   set->Repeated("--rdma-resource", "NAME=N", "Resource of the network: rdma/hca=1; may be repeated",
                 [out](const std::string& text) -> Status {
                   SHARDPLAN_ASSIGN_OR_RETURN(auto resource, ParseResource(text));

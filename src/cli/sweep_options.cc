@@ -51,21 +51,36 @@ constexpr std::array<Kind, 7> kKinds = {{{"N", ReadCount},
                                          {"RATIO", ReadDecimal},
                                          {"GIB", ReadDecimal}}};
 
-Result<SweepAxis> ToNumbers(const Axis& axis, const OptionSet& known) {
-  const OptionSet::Known* const option = known.Find(axis.option);
+const Kind* KindOf(const OptionSet::Known& option) {
   const auto kind = std::find_if(kKinds.begin(), kKinds.end(),
-                                 [&](const Kind& k) { return k.value == option->value; });
-  if (kind == kKinds.end()) {
-    return Fail(ErrorCode::kUsage, "--sweep " + axis.option,
-                "expected an option that takes a number, such as max-model-len, "
-                "max-num-batched-tokens, gpu-memory-utilization or tensor-parallel-size",
-                fmt::format("shardplan compare --vary {}=… takes any", axis.option));
-  }
+                                 [&](const Kind& k) { return k.value == option.value; });
+  return kind == kKinds.end() ? nullptr : &*kind;
+}
+
+// Looked at before the values are taken apart: those of a list hold commas themselves, and no
+// other separator makes numbers of them.
+Status CheckIsNumber(const std::string& text, const OptionSet& known) {
+  const std::string name = text.substr(0, text.find('='));
+  const OptionSet::Known* const option = known.Find(name);
+  if (option == nullptr || KindOf(*option) != nullptr) return {};
+  const bool list = option->is_list();
+  return Fail(ErrorCode::kUsage, "--sweep " + name,
+              fmt::format("expected an option that takes a number, such as max-model-len, "
+                          "max-num-batched-tokens, gpu-memory-utilization or "
+                          "tensor-parallel-size{}",
+                          list ? ", found one that takes lists" : ""),
+              list ? fmt::format("shardplan compare --vary '{}=A,B;C,D' takes lists, with a "
+                                 "semicolon between them",
+                                 name)
+                   : fmt::format("shardplan compare --vary {}=… takes any", name));
+}
+
+Result<SweepAxis> ToNumbers(const Axis& axis, const Kind& kind) {
   SweepAxis out;
   out.option = axis.option;
   for (const std::string& text : axis.values) {
     const std::string subject = fmt::format("--sweep {}={}", axis.option, Printable(text));
-    Result<Number> number = kind->read(text);
+    Result<Number> number = kind.read(text);
     if (!number) {
       Error error = std::move(number).error();
       error.subject = subject;
@@ -96,8 +111,10 @@ Result<SweepRequest> ParseSweep(const std::vector<std::string>& texts) {
   AddDeploymentOptions(&known, &unused);
   SweepRequest request;
   for (const std::string& text : texts) {
+    SHARDPLAN_RETURN_IF_ERROR(CheckIsNumber(text, known));
     SHARDPLAN_ASSIGN_OR_RETURN(Axis axis, ParseAxis(text, "--sweep"));
-    SHARDPLAN_ASSIGN_OR_RETURN(SweepAxis numbers, ToNumbers(axis, known));
+    SHARDPLAN_ASSIGN_OR_RETURN(SweepAxis numbers,
+                               ToNumbers(axis, *KindOf(*known.Find(axis.option))));
     request.axes.push_back(std::move(axis));
     request.as_numbers.push_back(std::move(numbers));
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/rule_book.h"
+#include "engine/tsv_table.h"
 #include "shardplan/base/file.h"
 
 namespace shardplan {
@@ -17,16 +18,6 @@ namespace {
 constexpr std::array<Dialect, 2> kDialects = {
     {{"vllm", "vLLM", "VLLM_", "--model", "vllm serve MODEL", true, true},
      {"sglang", "SGLang", "SGL", "--model-path", "--model-path MODEL", false, false}}};
-
-std::vector<std::string> Split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(separator, begin), text.size());
-    parts.emplace_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
 
 template <typename T, size_t N>
 std::optional<T> Named(const std::array<std::pair<std::string_view, T>, N>& names,
@@ -59,28 +50,6 @@ std::optional<FlagEffect> EffectNamed(std::string_view name) {
   return Named(kNames, name);
 }
 
-// The lines of a table without its heading, cut at tabs: at least `least` cells, filled up with
-// empty ones to `columns`.
-Result<std::vector<std::vector<std::string>>> ReadTable(const ConfigStore& store,
-                                                        const std::string& name, size_t least,
-                                                        size_t columns) {
-  SHARDPLAN_ASSIGN_OR_RETURN(const std::string_view text, store.Get(name));
-  std::vector<std::vector<std::string>> lines;
-  size_t number = 0;
-  for (const std::string& line : Split(text, '\n')) {
-    if (++number == 1 || line.empty()) continue;
-    std::vector<std::string> cells = Split(line, '\t');
-    if (cells.size() < least || cells.size() > columns || cells[0].empty()) {
-      return Fail(ErrorCode::kInvalidInput, store.Origin(name),
-                  fmt::format("line {}: expected a name and {} to {} columns, found {}", number,
-                              least, columns, cells.size()));
-    }
-    cells.resize(columns);
-    lines.push_back(std::move(cells));
-  }
-  return lines;
-}
-
 tl::unexpected<Error> BadLine(const ConfigStore& store, const std::string& name,
                               const std::string& subject) {
   return Fail(ErrorCode::kInvalidInput, store.Origin(name),
@@ -100,19 +69,19 @@ Result<FlagTable> FlagTable::Load(const ConfigStore& store, std::string_view eng
   }
   const std::string of_flags = fmt::format("engines/{}/flags.tsv", engine);
   const std::string of_variables = fmt::format("engines/{}/environment.tsv", engine);
-  SHARDPLAN_ASSIGN_OR_RETURN(const auto flags, ReadTable(store, of_flags, 6, 9));
+  SHARDPLAN_ASSIGN_OR_RETURN(const auto flags, ReadTsvTable(store, of_flags, 6, 9));
   for (const std::vector<std::string>& cells : flags) {
     const auto takes = TakesNamed(cells[2]);
     const auto effect = EffectNamed(cells[5]);
     if (!takes || !effect) return BadLine(store, of_flags, cells[0]);
     FlagRow row{cells[0], {}, *takes, cells[3], cells[4], *effect, cells[6], {}, cells[8]};
-    if (!cells[1].empty()) row.aliases = Split(cells[1], '|');
-    if (!cells[7].empty()) row.harmless = Split(cells[7], '|');
+    if (!cells[1].empty()) row.aliases = SplitText(cells[1], '|');
+    if (!cells[7].empty()) row.harmless = SplitText(cells[7], '|');
     table.names_[row.name] = row.name;
     for (const std::string& alias : row.aliases) table.names_[alias] = row.name;
     table.rows_.insert_or_assign(cells[0], std::move(row));
   }
-  SHARDPLAN_ASSIGN_OR_RETURN(const auto variables, ReadTable(store, of_variables, 2, 2));
+  SHARDPLAN_ASSIGN_OR_RETURN(const auto variables, ReadTsvTable(store, of_variables, 2, 2));
   for (const std::vector<std::string>& cells : variables) {
     const auto effect = EffectNamed(cells[1]);
     if (!effect) return BadLine(store, of_variables, cells[0]);

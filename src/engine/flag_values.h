@@ -7,25 +7,38 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/choice_table.h"
 #include "shardplan/base/finding.h"
 #include "shardplan/base/result.h"
 
 namespace shardplan {
 
-// Whether `engine` ("vllm", "sglang") takes this text behind a flag, which is named in its long
-// form. Flags that are not listed take anything here, and so do those whose choices plugins or
-// classes extend. Choices are those of the newest release known. Fails with kUsage: the flag and
-// its value, what was expected, and the nearest choice.
-Status CheckFlagValue(std::string_view engine, std::string_view flag, const std::string& value);
+// A flag of a command, in its long form, with its one value.
+struct FlagValue {
+  std::string_view flag;
+  std::string value;
+  bool plugin = false;  // the command names a plugin that may register the value
+};
 
-// The same of flags whose choices plugins or classes extend: a warning for a value that is none of
-// the built-in ones of any release known, and no class by its path.
-std::optional<Finding> CheckOpenValue(std::string_view engine, std::string_view flag,
-                                      const std::string& value);
+// Whether the engine of `choices` takes the value at a version (empty: the newest). Flags that are
+// not listed take anything here, and so do those whose choices plugins or classes extend; what
+// another version takes is CheckValueVersion's. Fails with kUsage: the flag and its value, what was
+// expected, and the nearest choice.
+Status CheckFlagValue(const ChoiceTable& choices, std::string_view version, const FlagValue& given);
 
-// The flags that are listed, in order.
-std::vector<std::string> CheckedFlags(std::string_view engine);
-std::vector<std::string> OpenFlags(std::string_view engine);
+// The same of flags whose choices plugins or classes extend: command.plugin_value, a warning for a
+// value that is none of the built-in ones of any release known, and no class by its path.
+std::optional<Finding> CheckOpenValue(const ChoiceTable& choices, std::string_view version,
+                                      const FlagValue& given);
+
+// A value that versions take, and this one is known not to: command.value_too_new,
+// command.value_removed (warnings, with what it takes). `version` as the engine is named in text:
+// "SGLang 0.5.2".
+std::optional<Finding> CheckValueVersion(const ChoiceTable& choices, std::string_view name,
+                                         std::string_view version, const FlagValue& given);
+
+// The flags whose numbers are listed, in order.
+std::vector<std::string> NumberFlags(std::string_view engine);
 
 }  // namespace shardplan
 

@@ -246,6 +246,7 @@ Result<ModelSpec> BuildModelSpec(std::string_view config_text, const std::string
   std::vector<std::string> names = config.StringListOr("architectures", {});
   const std::string named_type = config.StringOr("model_type", "");
   const std::string type = names.empty() ? named_type : "";
+  const std::string written = names.empty() ? "" : names.front();
   if (!config.ok()) return tl::unexpected(config.error());
   if (const std::string_view name = ClassOf(type); !name.empty()) {
     names.emplace_back(name);
@@ -303,8 +304,12 @@ Result<ModelSpec> BuildModelSpec(std::string_view config_text, const std::string
     }
   }
   const std::vector<std::string> close = CloseNames(names.front(), KnownArchitectures());
+  // An engine may look for a draft under another name than its file has.
+  const bool renamed = !written.empty() && written != names.front();
   return Fail(ErrorCode::kUnsupported, subject,
-              fmt::format("architecture '{}' is not known", Printable(names.front())),
+              renamed ? fmt::format("architecture '{}' is not known as a draft of method {}",
+                                    Printable(written), assumptions.draft_method)
+                      : fmt::format("architecture '{}' is not known", Printable(names.front())),
               close.empty() ? "`shardplan catalog families` lists the known ones"
                             : fmt::format("did you mean {}?", JoinWithOr(close)));
 }

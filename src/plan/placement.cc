@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "engine/visible_cards.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/units.h"
 
@@ -13,16 +14,15 @@ namespace shardplan {
 
 void CheckVisibleCards(const Deployment& deployment, int64_t ranks_per_node,
                        std::vector<Finding>* findings) {
-  for (const auto& [name, value] : deployment.settings.env) {
-    if (name != "CUDA_VISIBLE_DEVICES" || value.empty()) continue;
-    const int64_t shown = 1 + std::count(value.begin(), value.end(), ',');
-    if (shown >= ranks_per_node) continue;
-    findings->push_back(
-        {"layout.hidden_gpus", Severity::kError, fmt::format("{}={}", name, Printable(value, 40)),
-         fmt::format("shows {} of a node's cards, and the layout has {} ranks on it", shown,
-                     ranks_per_node),
-         fmt::format("leave it out, show {} cards, or take a smaller layout", ranks_per_node)});
-  }
+  const std::optional<std::string> visible = VisibleDevices(deployment.settings);
+  if (!visible) return;
+  const auto shown = static_cast<int64_t>(ShownCards(*visible).size());
+  if (shown >= ranks_per_node) return;
+  findings->push_back(
+      {"layout.hidden_gpus", Severity::kError, "CUDA_VISIBLE_DEVICES=" + Printable(*visible, 40),
+       fmt::format("shows {} of a node's cards, and the layout has {} ranks on it", shown,
+                   ranks_per_node),
+       fmt::format("leave it out, show {} cards, or take a smaller layout", ranks_per_node)});
 }
 
 void FillNuma(const Catalog& catalog, const ClusterSpec* cluster, NodePlacement* place) {

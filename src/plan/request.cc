@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/vllm/prefetch.h"
 #include "plan/cluster_use.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/units.h"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr int64_t kMostRanks = 8192;
 constexpr int64_t kMostRequests = 1'000'000;
+constexpr int64_t kMostLayers = 1'000'000;
 
 }  // namespace
 
@@ -42,6 +44,66 @@ Status CheckSizes(const Deployment& d) {
                 fmt::format("expected a number from 1 to {}", FormatCount(kMostRequests)));
   }
   return {};
+}
+
+Status CheckOffload(const Deployment& d) {
+  const EngineSettings& s = d.settings;
+  if (!(s.mm_ipc_gpu_memory_gb >= 0 && s.mm_ipc_gpu_memory_gb < 1e6)) {
+    return Fail(ErrorCode::kUsage, fmt::format("--mm-ipc-gpu-memory-gb {}", s.mm_ipc_gpu_memory_gb),
+                "expected GiB a card, zero or more");
+  }
+  if (!(s.cpu_offload_gb >= 0 && s.cpu_offload_gb < 1e6)) {
+    return Fail(ErrorCode::kUsage, fmt::format("--cpu-offload-gb {}", s.cpu_offload_gb),
+                "expected GiB a card, zero or more");
+  }
+  const std::string backend = s.offload_backend.value_or("auto");
+  if (backend != "auto" && backend != "uva" && backend != "prefetch") {
+    return Fail(ErrorCode::kUsage, "--offload-backend " + Printable(backend),
+                "expected auto, uva or prefetch");
+  }
+  const std::pair<const char*, int64_t> counts[] = {
+      {"--offload-group-size", s.offload_group_size},
+      {"--offload-num-in-group", s.offload_num_in_group},
+      {"--offload-prefetch-step", s.offload_prefetch_step}};
+  for (const auto& [flag, value] : counts) {
+    if (value < 0 || value > kMostLayers) {
+      return Fail(ErrorCode::kUsage, fmt::format("{} {}", flag, value),
+                  fmt::format("expected a number from 0 to {}", FormatCount(kMostLayers)));
+    }
+  }
+  if (s.offload_num_in_group == 0) {
+    return Fail(ErrorCode::kUsage, "--offload-num-in-group 0", "expected at least 1 layer");
+  }
+  if (const auto refusal = vllm::PrefetchRefusal(s)) {
+    if (s.offload_group_size == 0) {
+      return Fail(ErrorCode::kUsage, "--offload-backend prefetch",
+                  fmt::format("expected --offload-group-size of {} or more, found none; vLLM would "
+                              "say: {}",
+                              s.offload_num_in_group, *refusal),
+                  fmt::format("--offload-group-size {} keeps {} of every {} layers in host memory; "
+                              "--offload-backend uva with --cpu-offload-gb takes a size instead",
+                              8 * s.offload_num_in_group, s.offload_num_in_group,
+                              8 * s.offload_num_in_group));
+    }
+    const bool step = s.offload_prefetch_step < 1;
+    return Fail(
+        ErrorCode::kUsage,
+        step ? fmt::format("--offload-prefetch-step {}", s.offload_prefetch_step)
+             : fmt::format("--offload-num-in-group {}", s.offload_num_in_group),
+        (step ? std::string("expected 1 or more")
+              : fmt::format("expected at most --offload-group-size {}", s.offload_group_size)) +
+            "; vLLM would say: " + *refusal,
+        step ? "1 is the default: the group that is needed next is copied ahead"
+             : "of every so many layers as the group has, no more can move");
+  }
+  return {};
+}
+
+std::optional<Finding> OffloadConflict(const Deployment& d) {
+  const std::optional<std::string> conflict = vllm::OffloadConflict(d.settings);
+  if (!conflict) return std::nullopt;
+  return Finding{"offload.conflict", Severity::kWarning, "--offload-backend",
+                 "vLLM would say: " + *conflict, "give the options of one backend"};
 }
 
 Status CheckTokens(const Deployment& d, int64_t window) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,12 @@ namespace shardplan {
 
 // Sizes and counts that are none. Fails with kUsage.
 Status CheckSizes(const Deployment& deployment);
+
+// Offload of vLLM that is none, or that it refuses whatever the model. Fails with kUsage.
+Status CheckOffload(const Deployment& deployment);
+
+// Settings of both of vLLM's offloaders, of which it takes one: offload.conflict (warning).
+std::optional<Finding> OffloadConflict(const Deployment& deployment);
 
 // Tokens that were asked about have to lie inside the window. Fails with kUsage.
 Status CheckTokens(const Deployment& deployment, int64_t window);

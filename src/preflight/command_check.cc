@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -11,7 +12,10 @@
 #include "engine/command_findings.h"
 #include "plan/issue_facts.h"
 #include "plan/issue_match.h"
+#include "plan/placement.h"
+#include "plan/settings_check.h"
 #include "preflight/command_notes.h"
+#include "preflight/flag_relations.h"
 #include "preflight/flag_rules.h"
 #include "shardplan/base/file.h"
 
@@ -32,6 +36,7 @@ class Checker {
     }
     Versions();
     Planned();
+    SHARDPLAN_RETURN_IF_ERROR(Settings());
     Rules();
     Notes();
     Defaults();
@@ -65,6 +70,9 @@ class Checker {
   }
 
   // An engine's parser refuses what its version does not have; a plan warns, and goes on.
+  static bool IsValueOfVersion(const Finding& finding) {
+    return finding.id == "command.value_too_new" || finding.id == "command.value_removed";
+  }
   static bool IsOfVersion(const Finding& finding) {
     return finding.id == "command.flag_too_new" || finding.id == "command.flag_removed";
   }
@@ -89,6 +97,7 @@ class Checker {
     for (const Finding& finding : told) {
       if (finding.id == "command.ignored" || IsOfVersion(finding)) continue;
       findings_.push_back(finding);
+      if (IsValueOfVersion(finding)) findings_.back().severity = Severity::kError;
     }
     if (!c_.not_planned) return;
     const Error& error = *c_.not_planned;
@@ -98,9 +107,48 @@ class Checker {
         refused ? error.message : "not planned: " + error.message, error.hint);
   }
 
+  // Whether every size of the layout is what the command says.
+  bool KnowsSizes() const {
+    static constexpr std::array<std::string_view, 11> kSizes = {
+        "-tp", "tensor", "-pp",  "pipeline",         "-dp",   "data-parallel",
+        "-ep", "expert", "-dcp", "context-parallel", "nnodes"};
+    return std::none_of(c_.problems.begin(), c_.problems.end(), [](const CommandProblem& problem) {
+      return std::any_of(kSizes.begin(), kSizes.end(), [&](std::string_view size) {
+        return problem.error.subject.find(size) != std::string::npos;
+      });
+    });
+  }
+
+  // What a plan would say of the settings alone, where there is none.
+  Status Settings() {
+    if (c_.plan != nullptr) return {};
+    const bool sizes = KnowsSizes();
+    for (Finding& finding : CheckSettings(d_)) {
+      if (sizes || !finding.id.starts_with("layout.")) findings_.push_back(std::move(finding));
+    }
+    if (!sizes) return {};
+    if (c_.gpu != nullptr) {
+      SHARDPLAN_ASSIGN_OR_RETURN(std::vector<Finding> found,
+                                 CheckPlacement(*c_.gpu, *c_.catalog, d_));
+      for (Finding& finding : found) findings_.push_back(std::move(finding));
+      return {};
+    }
+    // Ray finds the cards of a cluster, whatever this node shows.
+    const std::vector<GivenFlag>& flags = d_.settings.command_flags;
+    const bool ray = std::any_of(flags.begin(), flags.end(), [](const GivenFlag& flag) {
+      return flag.name == "--distributed-executor-backend" && flag.value == "ray";
+    });
+    if (!ray) CheckVisibleCards(d_, RanksOfNode(d_), &findings_);
+    return {};
+  }
+
   // What a plan has said already is not said again.
   void Rules() {
-    for (Finding& finding : CheckFlagRules(d_.engine, d_.settings.command_flags)) {
+    std::vector<Finding> found = CheckFlagRules(d_.engine, d_.settings.command_flags);
+    for (Finding& finding : CheckFlagRelations(d_.engine, d_.settings.command_flags)) {
+      found.push_back(std::move(finding));
+    }
+    for (Finding& finding : found) {
       const bool told = std::any_of(findings_.begin(), findings_.end(), [&](const Finding& known) {
         return known.subject == finding.subject && known.id != "command.not_modelled";
       });

@@ -11,6 +11,7 @@
 #include "shardplan/base/config_store.h"
 #include "shardplan/base/finding.h"
 #include "shardplan/base/result.h"
+#include "shardplan/hardware/cluster.h"
 #include "shardplan/hardware/gpu.h"
 #include "shardplan/model/architecture.h"
 #include "shardplan/plan/deployment.h"
@@ -29,6 +30,7 @@ struct CommandUnderCheck {
   bool version_given = false;              // by --engine or an image's tag
   const Architecture* arch = nullptr;      // null: no model
   const GpuSpec* gpu = nullptr;            // null: no card
+  const Catalog* catalog = nullptr;        // that the card is of
   const Plan* plan = nullptr;              // null: not planned,
   std::optional<Error> not_planned;        // because of this, where model and card are known
 };
@@ -50,7 +52,9 @@ struct CommandUnderCheck {
 //   those of preflight/command_notes.h
 //   check.version, check.not_looked_at, check.not_planned  (note)  what could not be looked at
 //
-// Fails where the catalogue of known issues is malformed.
+// Without a plan also what settings, sizes and nodes tell alone (plan/settings_check.h).
+//
+// Fails where the catalogue of known issues is malformed, and where a cluster has too few nodes.
 Result<std::vector<Finding>> CheckCommandText(const ConfigStore& store,
                                               const CommandUnderCheck& command);
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 
+#include "engine/visible_cards.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/units.h"
 
@@ -25,18 +26,10 @@ bool IsIndices(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789,") == std::string::npos;
 }
 
-// Cards of a node that the layout uses; zero where nodes do not divide them.
-int64_t RanksOfNode(const Deployment& d) {
-  const bool inside = d.engine == "sglang" && d.sglang.enable_dp_attention;
-  const int64_t ranks = d.sizes.tp * d.sizes.pp * (inside ? 1 : d.sizes.dp);
-  const int64_t nodes = d.nodes.value_or(1);
-  return ranks % nodes == 0 ? ranks / nodes : 0;
-}
-
 void NoteDevices(const Deployment& d, std::vector<Finding>* out) {
-  const std::optional<std::string> visible = Variable(d, "CUDA_VISIBLE_DEVICES");
-  if (!visible || visible->empty()) return;
-  const int64_t cards = 1 + std::count(visible->begin(), visible->end(), ',');
+  const std::optional<std::string> visible = VisibleDevices(d.settings);
+  if (!visible) return;
+  const auto cards = static_cast<int64_t>(ShownCards(*visible).size());
   const std::string subject = "CUDA_VISIBLE_DEVICES=" + Printable(*visible, 40);
   const int64_t used = RanksOfNode(d);
   if (used > 0 && used < cards) {
@@ -85,28 +78,57 @@ void NoteContainer(std::string_view text, const Deployment& d, std::vector<Findi
 }
 
 // What text processors and chats make of a command. A shell takes each for a part of a word.
+struct Character {
+  std::string_view bytes;
+  const char* name;
+  const char* instead;
+};
+constexpr std::array<Character, 14> kCharacters = {{
+    {"\xe2\x80\x9c", "a typographic quote (U+201C)", "a straight quote (\")"},
+    {"\xe2\x80\x9d", "a typographic quote (U+201D)", "a straight quote (\")"},
+    {"\xe2\x80\x9e", "a typographic quote (U+201E)", "a straight quote (\")"},
+    {"\xe2\x80\x98", "a typographic quote (U+2018)", "a straight quote (')"},
+    {"\xe2\x80\x99", "a typographic quote (U+2019)", "a straight quote (')"},
+    {"\xe2\x80\x9a", "a typographic quote (U+201A)", "a straight quote (')"},
+    {"\xc2\xa0", "a no-break space (U+00A0)", "a space"},
+    {"\xe2\x80\xaf", "a narrow no-break space (U+202F)", "a space"},
+    {"\xe3\x80\x80", "an ideographic space (U+3000)", "a space"},
+    {"\xc2\xad", "a soft hyphen (U+00AD)", "nothing"},
+    {"\xe2\x80\x8b", "an invisible space (U+200B)", "nothing, or a space"},
+    {"\xe2\x81\xa0", "an invisible joiner (U+2060)", "nothing"},
+    {"\xe2\x80\xa8", "a line separator (U+2028)", "a space"},
+    {"\xef\xbb\xbf", "a byte order mark (U+FEFF)", "nothing"},
+}};
+
+// Characters in front of a byte.
+int64_t CharactersBefore(std::string_view text, size_t at) {
+  return std::count_if(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at),
+                       [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
+}
+
+// "at character 12", "at characters 12, 30 and 41", "at characters 12, 30, 41 and 5 more places".
+std::string PlacesOf(std::string_view text, std::string_view bytes) {
+  constexpr size_t kMost = 4;
+  std::vector<int64_t> places;
+  for (size_t at = text.find(bytes); at != std::string_view::npos;
+       at = text.find(bytes, at + bytes.size())) {
+    places.push_back(CharactersBefore(text, at) + 1);
+  }
+  if (places.size() == 1) return fmt::format("at character {}", places[0]);
+  const size_t more = places.size() > kMost ? places.size() - (kMost - 1) : 0;
+  const std::string last =
+      more > 0 ? fmt::format("{} more places", more) : std::to_string(places.back());
+  places.resize(more > 0 ? kMost - 1 : places.size() - 1);
+  return fmt::format("at characters {} and {}", fmt::join(places, ", "), last);
+}
+
 void NoteTypography(std::string_view text, std::vector<Finding>* out) {
-  struct Character {
-    std::string_view bytes;
-    const char* name;
-    const char* instead;
-  };
-  static constexpr std::array<Character, 8> kCharacters = {{
-      {"\xe2\x80\x9c", "a typographic quote (U+201C)", "a straight quote"},
-      {"\xe2\x80\x9d", "a typographic quote (U+201D)", "a straight quote"},
-      {"\xe2\x80\x98", "a typographic quote (U+2018)", "a straight quote"},
-      {"\xe2\x80\x99", "a typographic quote (U+2019)", "a straight quote"},
-      {"\xc2\xa0", "a no-break space (U+00A0)", "a space"},
-      {"\xe2\x80\x8b", "an invisible space (U+200B)", "nothing, or a space"},
-      {"\xe2\x81\xa0", "an invisible joiner (U+2060)", "nothing"},
-      {"\xef\xbb\xbf", "a byte order mark (U+FEFF)", "nothing"},
-  }};
   for (const Character& character : kCharacters) {
     if (text.find(character.bytes) == std::string_view::npos) continue;
     out->push_back({"command.typography", Severity::kWarning, character.name,
-                    "stands in the command: a shell takes it for a part of a word",
+                    fmt::format("stands in the command, {}: a shell takes it for a part of a word",
+                                PlacesOf(text, character.bytes)),
                     fmt::format("write {} in its place", character.instead)});
-    return;
   }
 }
 
@@ -160,6 +182,13 @@ void NoteExperts(const Architecture& arch, const Plan& plan, std::vector<Finding
 }
 
 }  // namespace
+
+int64_t RanksOfNode(const Deployment& d) {
+  const bool inside = d.engine == "sglang" && d.sglang.enable_dp_attention;
+  const int64_t ranks = d.sizes.tp * d.sizes.pp * (inside ? 1 : d.sizes.dp);
+  const int64_t nodes = d.nodes.value_or(1);
+  return ranks % nodes == 0 ? ranks / nodes : 0;
+}
 
 std::vector<Finding> NoteSurroundings(std::string_view text, const Deployment& deployment) {
   std::vector<Finding> out;

@@ -2,6 +2,7 @@
 #ifndef SHARDPLAN_PREFLIGHT_COMMAND_NOTES_H_
 #define SHARDPLAN_PREFLIGHT_COMMAND_NOTES_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,10 +16,15 @@ namespace shardplan {
 
 // Of the command alone; `text` is what a person pasted:
 //
+//   command.typography    (warning) quotes and blanks of a text processor, one for each kind, with
+//                                   its places
 //   command.idle_gpus     (warning) CUDA_VISIBLE_DEVICES shows more cards than the layout uses
 //   command.device_order  (note)    it counts cards in CUDA's order, not in nvidia-smi's
 //   container.ipc         (warning) a container whose ranks share neither memory nor IPC
 std::vector<Finding> NoteSurroundings(std::string_view text, const Deployment& deployment);
+
+// Cards of a node that the layout uses, if nodes share it evenly; else zero.
+int64_t RanksOfNode(const Deployment& deployment);
 
 // Of its plan:
 //

@@ -25,8 +25,8 @@ struct Rule {
 };
 
 // vLLM: vllm/config/{parallel,cache,offload,lora,compilation}.py, vllm/engine/arg_utils.py,
-// vllm/entrypoints/openai/cli_args.py (d29f7f5c). SGLang: python/sglang/srt/server_args.py
-// (0bda0b168).
+// vllm/entrypoints/openai/cli_args.py (d29f7f5c), vllm/entrypoints/cli/serve.py (00a5fdd2). SGLang:
+// python/sglang/srt/server_args.py (0bda0b168).
 constexpr std::array kRules = {
     Rule{"vllm", "--cpu-offload-params", Kind::kIdleWithout, "--cpu-offload-gb", ""},
     Rule{"vllm", "--offload-params", Kind::kIdleWithout, "--offload-group-size", ""},
@@ -39,8 +39,6 @@ constexpr std::array kRules = {
     Rule{"vllm", "--fully-sharded-loras", Kind::kIdleWithout, "--enable-lora", ""},
     Rule{"vllm", "--all2all-backend", Kind::kIdleWithout, "--enable-expert-parallel",
          "only expert parallelism sends tokens to experts on other ranks"},
-    Rule{"vllm", "--enable-eplb", Kind::kRefusedWithout, "--enable-expert-parallel",
-         "enable_expert_parallel must be True to use EPLB."},
     Rule{"vllm", "--eplb-config", Kind::kIdleWithout, "--enable-eplb", ""},
     Rule{"vllm", "--gpu-memory-utilization", Kind::kIdleWith, "--kv-cache-memory-bytes",
          "a given cache goes past the budget"},
@@ -57,10 +55,17 @@ constexpr std::array kRules = {
     Rule{"vllm", "--node-rank", Kind::kIdleWithout, "--nnodes", ""},
     Rule{"vllm", "--nnodes", Kind::kWants, "--master-addr",
          "the other nodes look for node 0 at 127.0.0.1"},
-    Rule{"vllm", "--data-parallel-size-local", Kind::kIdleWithout, "--data-parallel-size", ""},
     Rule{"vllm", "--data-parallel-start-rank", Kind::kIdleWithout, "--data-parallel-size", ""},
     Rule{"vllm", "--enable-auto-tool-choice", Kind::kRefusedWithout, "--tool-call-parser",
          "Error: --enable-auto-tool-choice requires --tool-call-parser"},
+    Rule{"vllm", "--enable-log-outputs", Kind::kRefusedWithout, "--enable-log-requests",
+         "Error: --enable-log-outputs requires --enable-log-requests"},
+    Rule{"vllm", "--enable-per-request-metrics", Kind::kRefusedWith, "--disable-log-stats",
+         "Error: --enable-per-request-metrics requires engine statistics logging"},
+    Rule{"vllm", "--port", Kind::kIdleWith, "--headless", "no API server is started"},
+    Rule{"vllm", "--host", Kind::kIdleWith, "--headless", "no API server is started"},
+    Rule{"vllm", "--uds", Kind::kIdleWith, "--headless", "no API server is started"},
+    Rule{"vllm", "--api-key", Kind::kIdleWith, "--headless", "no API server is started"},
     Rule{"sglang", "--speculative-num-steps", Kind::kIdleWithout, "--speculative-algorithm", ""},
     Rule{"sglang", "--speculative-eagle-topk", Kind::kIdleWithout, "--speculative-algorithm", ""},
     Rule{"sglang", "--speculative-num-draft-tokens", Kind::kIdleWithout, "--speculative-algorithm",
@@ -81,6 +86,13 @@ constexpr std::array kRules = {
     Rule{"sglang", "--nnodes", Kind::kRefusedWithout, "--dist-init-addr",
          "the nodes have no address to meet at"},
     Rule{"sglang", "--node-rank", Kind::kIdleWithout, "--nnodes", ""},
+    Rule{"sglang", "--disable-priority-preemption", Kind::kIdleWithout,
+         "--enable-priority-scheduling", ""},
+    Rule{"sglang", "--default-priority-value", Kind::kIdleWithout, "--enable-priority-scheduling",
+         ""},
+    Rule{"sglang", "--export-metrics-to-file", Kind::kRefusedWithout,
+         "--export-metrics-to-file-dir",
+         "--export-metrics-to-file-dir is required when --export-metrics-to-file is enabled"},
 };
 
 const GivenFlag* FindGiven(const std::vector<GivenFlag>& flags, std::string_view name) {

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/run_program.h"
@@ -102,6 +103,61 @@ TEST(CheckCommandTest, AKnownIssueHidesNoFigures) {
   const auto fits = Told("vllm serve org/model --max-num-seqs 4", options);
   EXPECT_THAT(fits, ::testing::Contains("error issue.cuda-13-driver driver"));
   EXPECT_THAT(fits, ::testing::Contains("note default.kv_cache_dtype --kv-cache-dtype"));
+}
+
+TEST(CheckCommandTest, FlagsAloneAreEnough) {
+  const std::string sglang = "python3 -m sglang.launch_server --model-path org/model ";
+  EXPECT_THAT(Told(sglang + "--tp-size 8 --kv-cache-dtype foo --attention-backend foo "
+                            "--decode-attention-backend foo --moe-runner-backend foo "
+                            "--moe-a2a-backend foo --quantization foo --schedule-policy foo"),
+              ::testing::IsSupersetOf({"error command.value --kv-cache-dtype foo",
+                                       "error command.value --attention-backend foo",
+                                       "error command.value --decode-attention-backend foo",
+                                       "error command.value --moe-runner-backend foo",
+                                       "error command.value --moe-a2a-backend foo",
+                                       "warning command.plugin_value --quantization foo",
+                                       "error command.value --schedule-policy foo"}));
+  EXPECT_THAT(Check(sglang + "--attention-backend flashinfr").out,
+              HasSubstr("did you mean flashinfer?"));
+  EXPECT_THAT(Told(sglang + "--kv-cache-dtype fp8"),
+              ::testing::Contains("error command.value --kv-cache-dtype fp8"));
+  EXPECT_THAT(Told(sglang + "--kv-cache-dtype bf16", "--engine sglang@0.5.2"),
+              ::testing::Contains("error command.value_too_new --kv-cache-dtype bf16"));
+  EXPECT_THAT(Told(sglang + "--tp 8 --dp 3 --enable-dp-attention"),
+              ::testing::Contains("error layout.dp_attention --dp-size 3"));
+  EXPECT_THAT(Told(sglang + "--tp 8 --enable-dp-lm-head --ep-size 3"),
+              ::testing::IsSupersetOf({"error layout.dp_lm_head --enable-dp-lm-head",
+                                       "error layout.experts --ep-size 3"}));
+  EXPECT_THAT(Told("vllm serve m --max-num-batched-tokens 1024 --max-model-len 32768 "
+                   "--no-enable-chunked-prefill"),
+              ::testing::Contains("error engine.batched_tokens --max-num-batched-tokens 1024"));
+  EXPECT_THAT(Told("vllm serve m --max-num-batched-tokens 64 --max-num-seqs 128"),
+              ::testing::Contains("error engine.batched_tokens --max-num-batched-tokens 64"));
+  EXPECT_THAT(Told("vllm serve m -tp 8 -dcp 3 --data-parallel-size 2 --data-parallel-size-local 4 "
+                   "--headless --api-server-count 2 --tool-call-parser kimi-k2"),
+              ::testing::IsSupersetOf({"error layout.dcp --decode-context-parallel-size 3",
+                                       "error command.contradiction --data-parallel-size-local 4",
+                                       "error command.contradiction --api-server-count 2",
+                                       "error command.value --tool-call-parser kimi-k2"}));
+  EXPECT_THAT(Told("vllm serve m --tool-call-parser mine --tool-parser-plugin /p.py"),
+              Not(::testing::Contains(HasSubstr("error"))));
+}
+
+// The same finding once, whether the model says more or not.
+TEST(CheckCommandTest, AModelRepeatsNothing) {
+  const std::string command =
+      "vllm serve m -tp 2 --max-num-batched-tokens 64 --max-num-seqs 128 --enable-eplb";
+  for (const char* options : {"", "tiny-moe/config.json --gpu h20-96 --engine vllm@0.31.0"}) {
+    const auto told = Told(command, options);
+    EXPECT_EQ(std::count(told.begin(), told.end(),
+                         "error engine.batched_tokens --max-num-batched-tokens 64"),
+              1)
+        << options;
+    EXPECT_EQ(std::count_if(told.begin(), told.end(),
+                            [](const std::string& f) { return f.ends_with(" --enable-eplb"); }),
+              1)
+        << options;
+  }
 }
 
 TEST(CheckCommandTest, ValuesThatTheParserRefuses) {

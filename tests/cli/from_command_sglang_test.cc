@@ -75,6 +75,21 @@ TEST(FromSglangCommandTest, FlagsBecomeSettings) {
   EXPECT_EQ(d.findings[0].message, "is read as --tp-size");
 }
 
+// No release has vLLM's short name.
+TEST(FromSglangCommandTest, ValuesAreThoseOfItsParser) {
+  EXPECT_EQ(Apply(kStart + std::string("--kv-cache-dtype fp8")).error,
+            "--from-command --kv-cache-dtype fp8: expected auto, fp8_e5m2, fp8_e4m3, mxfp8, bf16, "
+            "bfloat16, nvfp4 or fp4_mx_block16; did you mean fp8_e4m3, fp8_e5m2 or mxfp8?");
+  EXPECT_THAT(Apply(kStart + std::string("--moe-runner-backend marlim")).error,
+              HasSubstr("did you mean marlin?"));
+  const Applied old =
+      Apply(kStart + std::string("--moe-runner-backend marlin"), "m --engine sglang@0.5.2");
+  EXPECT_EQ(old.error, "");
+  ASSERT_EQ(old.what.deployment.findings.size(), 1U);
+  EXPECT_EQ(old.what.deployment.findings[0].id, "command.value_too_new");
+  EXPECT_EQ(old.what.deployment.findings[0].severity, Severity::kWarning);
+}
+
 TEST(FromSglangCommandTest, TheLineWins) {
   const Applied applied =
       Apply(std::string("SGLANG_PP_LAYER_PARTITION=40,53 ") + kStart +

@@ -71,7 +71,12 @@ TEST(LaunchKubernetesTest, RefusesValuesThatKubernetesWould) {
       {"--shm-size 0GiB", "--shm-size 0GiB: expected a size above zero"},
       {"--read-rate fast", "--read-rate fast: "},
       {"--startup-seconds 5", "--startup-seconds 5: "},
-      {"--replicas 0", "--replicas 0: expected a whole number, at least 1"},
+      {"--replicas 0",
+       "--replicas 0: expected a whole number from 1 to 2,147,483,647, the most of a Kubernetes "
+       "field"},
+      {"--replicas 2147483648",
+       "--replicas 2147483648: expected a whole number from 1 to 2,147,483,647, the most of a "
+       "Kubernetes field"},
       {"--api-key-secret A", "--api-key-secret A: expected a Secret and a key in it"},
       {"--api-key-secret a/", "--api-key-secret a/: expected a Secret and a key in it"},
       {"--memory 1KiB", "--memory: expected at least 1.0 GiB, what the plan pins"},

@@ -50,6 +50,13 @@ TEST(SweepOptionsTest, WrongSweeps) {
             "--sweep kv-cache-dtype: expected an option that takes a number, such as "
             "max-model-len, max-num-batched-tokens, gpu-memory-utilization or "
             "tensor-parallel-size; shardplan compare --vary kv-cache-dtype=… takes any");
+  for (const char* text : {"pp-partition=48,45", "pp-partition=48,45;47,46", "pp-partition"}) {
+    EXPECT_EQ(ErrorOf({text}),
+              "--sweep pp-partition: expected an option that takes a number, such as "
+              "max-model-len, max-num-batched-tokens, gpu-memory-utilization or "
+              "tensor-parallel-size, found one that takes lists; shardplan compare --vary "
+              "'pp-partition=A,B;C,D' takes lists, with a semicolon between them");
+  }
   EXPECT_EQ(ErrorOf({"enforce-eager=true,false"})
                 .find("--sweep enforce-eager: expected an option "
                       "that takes a number"),

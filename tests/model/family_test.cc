@@ -46,6 +46,20 @@ TEST(Families, UnknownArchitecturesSuggest) {
             "config.json: architectures: expected a list of strings, found 3");
 }
 
+// An engine's name for a draft is nowhere in its file.
+TEST(Families, UnknownDraftsAreNamedAsTheirFilesName) {
+  Assumptions assumptions;
+  for (const auto& [method, name] :
+       {std::pair("eagle3", "FooBarForCausalLM"), {"eagle", "FooBarForCausalLMEagle"}}) {
+    assumptions.draft_method = method;
+    const Result<ModelSpec> spec = BuildModelSpec(nlohmann::json{{"architectures", {name}}}.dump(),
+                                                  "config.json", assumptions);
+    ASSERT_FALSE(spec.has_value());
+    EXPECT_EQ(spec.error().message, std::string("architecture '") + name +
+                                        "' is not known as a draft of method " + method);
+  }
+}
+
 // Sizes that no product of which fits 64 bits end in one line, not in a wrapped number.
 TEST(Families, AbsurdSizesAreRefused) {
   nlohmann::json huge =

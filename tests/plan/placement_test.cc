@@ -41,6 +41,14 @@ TEST(CheckVisibleCards, ANodeShowsACardForEachRank) {
   EXPECT_EQ(findings[0].subject, "CUDA_VISIBLE_DEVICES=4,5");
   EXPECT_EQ(findings[0].message, "shows 2 of a node's cards, and the layout has 4 ranks on it");
   EXPECT_EQ(findings[0].fix, "leave it out, show 4 cards, or take a smaller layout");
+  // CUDA sees those in front of the first that is none.
+  for (const auto& [value, shown] : {std::pair("4,-1,5,6", "shows 1 of "), {"", "shows 0 of "}}) {
+    findings.clear();
+    d.settings.env = {{"CUDA_VISIBLE_DEVICES", value}};
+    CheckVisibleCards(d, 4, &findings);
+    ASSERT_EQ(findings.size(), 1U) << value;
+    EXPECT_EQ(findings[0].message.find(shown), 0U) << value;
+  }
 }
 
 // Both engines ask.

@@ -29,6 +29,7 @@ class CommandCheckTest : public ::testing::Test {
     under_.deployment = &deployment_;
     under_.version = "0.31.0";
     under_.version_given = true;
+    under_.catalog = &Cards();
   }
 
   // "severity id subject"
@@ -78,6 +79,52 @@ TEST_F(CommandCheckTest, IssuesWithoutAPlan) {
   EXPECT_THAT(Told(), Contains("warning issue.kimi-k3-dspark-pipeline --speculative-config"));
   deployment_.sizes.pp = 1;
   EXPECT_THAT(Told(), Not(Contains(HasSubstr("dspark"))));
+}
+
+TEST_F(CommandCheckTest, SettingsWithoutAPlan) {
+  deployment_.sizes.tp = 8;
+  deployment_.sizes.dcp = 3;
+  deployment_.settings.enable_eplb = true;
+  deployment_.settings.gpu_memory_utilization = 0.5;
+  deployment_.settings.command_flags = {{"--enable-eplb", "true", true},
+                                        {"--data-parallel-size-local", "2", false}};
+  EXPECT_THAT(Told(), Contains("error layout.dcp --decode-context-parallel-size 3"));
+  EXPECT_THAT(Told(), Contains("error layout.eplb --enable-eplb"));
+  EXPECT_THAT(Told(), Contains("error command.contradiction --data-parallel-size-local 2"));
+  // A size that could not be read says nothing of those beside it.
+  under_.problems = {
+      {"command.flag_unknown", {ErrorCode::kUsage, "--from-command --tp", "is no flag", ""}}};
+  EXPECT_THAT(Told(), Not(Contains(HasSubstr("layout."))));
+  under_.problems.clear();
+  deployment_.settings.gpu_memory_utilization = 1.5;
+  EXPECT_THAT(Told(), Contains("error command.refused --gpu-memory-utilization 1.5"));
+}
+
+TEST_F(CommandCheckTest, CardsThatAreHiddenWithoutAPlan) {
+  deployment_.sizes.tp = 4;
+  deployment_.settings.env = {{"CUDA_VISIBLE_DEVICES", "0,1"}};
+  EXPECT_THAT(Told(), Contains("error layout.hidden_gpus CUDA_VISIBLE_DEVICES=0,1"));
+  deployment_.nodes = 2;
+  EXPECT_THAT(Told(), Not(Contains(HasSubstr("hidden_gpus"))));
+  // Ray finds those of other nodes.
+  deployment_.nodes.reset();
+  deployment_.settings.command_flags = {{"--distributed-executor-backend", "ray", false}};
+  EXPECT_THAT(Told(), Not(Contains(HasSubstr("hidden_gpus"))));
+}
+
+TEST_F(CommandCheckTest, NodesWithoutAModel) {
+  const GpuSpec gpu = Cards().FindGpu("h20-141").value();
+  under_.gpu = &gpu;
+  deployment_.sizes.tp = 16;
+  deployment_.nodes = 1;
+  EXPECT_THAT(Told(), Contains("error layout.world_size TP 16 × PP 1 × DP 1"));
+  deployment_.nodes = 2;
+  EXPECT_THAT(Told(), Contains("warning layout.tp_spans_nodes TP 16 × PP 1 × DP 1"));
+}
+
+TEST_F(CommandCheckTest, ValuesOfOtherVersionsAreErrors) {
+  deployment_.findings = {{"command.value_too_new", Severity::kWarning, "--x y", "no", "z"}};
+  EXPECT_THAT(Told(), Contains("error command.value_too_new --x y"));
 }
 
 TEST_F(CommandCheckTest, DefaultsThatBite) {

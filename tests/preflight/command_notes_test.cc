@@ -30,6 +30,11 @@ TEST(CommandNotesTest, VisibleCards) {
   EXPECT_THAT(NoteSurroundings("", d), ElementsAre());
   d.settings.env = {{"CUDA_VISIBLE_DEVICES", "GPU-1a,GPU-2b"}};
   EXPECT_THAT(NoteSurroundings("", d), ElementsAre());
+  // What CUDA sees ends at the first that is none.
+  d.settings.env = {{"CUDA_VISIBLE_DEVICES", "0,1,2,-1"}};
+  EXPECT_EQ(NoteSurroundings("", d)[0].message,
+            "shows 3 cards, and the layout uses 2: visible is not used");
+  d.settings.env = {{"CUDA_VISIBLE_DEVICES", "GPU-1a,GPU-2b"}};
   // DP attention lies inside TP.
   d.engine = "sglang";
   d.sizes.dp = 2;
@@ -51,9 +56,21 @@ TEST(CommandNotesTest, ContainersShareMemoryOnDemand) {
 
 TEST(CommandNotesTest, WhatTextProcessorsMakeOfACommand) {
   const auto notes = NoteSurroundings("vllm serve \xe2\x80\x9cm\xe2\x80\x9d", {});
-  ASSERT_THAT(Ids(notes), ElementsAre("command.typography"));
+  ASSERT_THAT(Ids(notes), ElementsAre("command.typography", "command.typography"));
   EXPECT_EQ(notes[0].subject, "a typographic quote (U+201C)");
-  EXPECT_EQ(notes[0].fix, "write a straight quote in its place");
+  EXPECT_EQ(notes[0].message,
+            "stands in the command, at character 12: a shell takes it for a part of a word");
+  EXPECT_EQ(notes[0].fix, "write a straight quote (\") in its place");
+  EXPECT_EQ(notes[1].subject, "a typographic quote (U+201D)");
+  // Characters are counted, not bytes.
+  EXPECT_EQ(notes[1].message,
+            "stands in the command, at character 14: a shell takes it for a part of a word");
+  const auto places = [](const std::string& text) { return NoteSurroundings(text, {})[0].message; };
+  const std::string single = "\xe2\x80\x99";
+  EXPECT_THAT(places(single + "a" + single), HasSubstr("at characters 1 and 3:"));
+  EXPECT_THAT(places(single + single + single + single), HasSubstr("at characters 1, 2, 3 and 4:"));
+  EXPECT_THAT(places(single + single + single + single + single),
+              HasSubstr("at characters 1, 2, 3 and 2 more places:"));
   EXPECT_EQ(NoteSurroundings("vllm serve m\xc2\xa0-tp 2", {})[0].subject,
             "a no-break space (U+00A0)");
   EXPECT_THAT(NoteSurroundings("vllm serve 'mod\xc3\xa8le' \"x\"", {}), ElementsAre());

@@ -36,6 +36,15 @@ TEST(FlagRulesTest, OneWantsAnother) {
                           "it out"));
 }
 
+TEST(FlagRulesTest, ServersThatNodesDoNotHave) {
+  EXPECT_THAT(Told("vllm", {{"--headless", "true"}, {"--port", "8000"}}),
+              ElementsAre("command.idle: --port: has no effect beside --headless: no API server is "
+                          "started; leave one of the two out"));
+  EXPECT_THAT(Told("vllm", {{"--enable-log-outputs", "true"}}).size(), 1U);
+  EXPECT_THAT(Told("sglang", {{"--export-metrics-to-file", "true"}}).size(), 1U);
+  EXPECT_THAT(Told("sglang", {{"--default-priority-value", "3"}}).size(), 1U);
+}
+
 TEST(FlagRulesTest, OneStandsInAnothersWay) {
   const std::vector<GivenFlag> both = {{"--gpu-memory-utilization", "0.9"},
                                        {"--kv-cache-memory-bytes", "20G"}};

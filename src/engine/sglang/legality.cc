@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
+#include <utility>
 
 #include "engine/sglang/parallel.h"
 #include "shardplan/base/file.h"
@@ -13,92 +15,63 @@
 namespace shardplan::sglang {
 namespace {
 
-class Checker {
+bool IsBackend(const std::string& name) {
+  const std::vector<std::string>& known = AttentionBackends();
+  return std::find(known.begin(), known.end(), name) != known.end();
+}
+
+class Findings {
  public:
-  Checker(const Context& c, const Defaults& d) : c_(c), a_(c.args), d_(d) {}
+  void Add(Severity severity, const char* id, std::string subject, std::string message,
+           std::string fix) {
+    findings_.push_back({id, severity, std::move(subject), std::move(message), std::move(fix)});
+  }
+  void Refuse(const char* id, std::string subject, std::string message, std::string fix) {
+    Add(Severity::kError, id, std::move(subject), std::move(message), std::move(fix));
+  }
+  void Append(std::vector<Finding> findings) {
+    findings_.insert(findings_.end(), std::make_move_iterator(findings.begin()),
+                     std::make_move_iterator(findings.end()));
+  }
+  std::vector<Finding> Take() { return std::move(findings_); }
+
+ private:
+  std::vector<Finding> findings_;
+};
+
+// What arguments tell alone.
+class FlagChecker : private Findings {
+ public:
+  explicit FlagChecker(const ServerArgs& args) : a_(args) {}
 
   std::vector<Finding> Run() {
-    Window();
     for (const auto& backend :
          {a_.attention_backend, a_.prefill_attention_backend, a_.decode_attention_backend}) {
       if (backend) Backend(*backend);
     }
-    ContextParallel();
+    if (AttentionTp(a_) % a_.dcp_size != 0) {
+      Refuse("layout.dcp", fmt::format("--dcp-size {}", a_.dcp_size),
+             fmt::format("does not divide the attention's TP of {}", AttentionTp(a_)),
+             "choose a divisor");
+    }
     Caches();
     Draft();
-    Experts();
-    return std::move(findings_);
+    if (a_.enable_eplb && ExpertParallel(a_) == 1) {
+      Refuse("engine.contradiction", "--enable-eplb", "SGLang asserts ep_size > 1",
+             fmt::format("--ep-size {}", a_.tp_size));
+    }
+    return Take();
   }
 
  private:
-  void Refuse(const char* id, std::string subject, std::string message, std::string fix) {
-    findings_.push_back(
-        {id, Severity::kError, std::move(subject), std::move(message), std::move(fix)});
-  }
-
-  void Window() {
-    const int64_t window = ContextLength(c_);
-    const int64_t most = c_.arch->max_positions;
-    if (window <= most || a_.longer_context) return;
-    Refuse("window.max_positions", fmt::format("--context-length {}", window),
-           fmt::format("SGLang would say: User-specified context_length ({}) is greater than the "
-                       "derived context_length ({}).",
-                       window, most),
-           fmt::format("ask for at most {}, or set SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1",
-                       FormatCount(most)));
-  }
-
   void Backend(const std::string& name) {
+    if (IsBackend(name)) return;
     const std::vector<std::string>& known = AttentionBackends();
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
-      const std::vector<std::string> close = CloseNames(name, known);
-      return Refuse("engine.unknown_backend", "--attention-backend " + Printable(name, 40),
-                    "SGLang has no backend of this name",
-                    close.empty() ? "one of " + JoinWithOr(known)
-                                  : "did you mean " + JoinWithOr(close) + "?");
-    }
-    const int capability = c_.gpu->capability;
-    const bool blackwell = capability >= 100 && capability < 120;
-    const std::string subject = "--attention-backend " + Printable(name, 40);
-    const auto card = [&](const char* what) {
-      Refuse("engine.backend_card", subject, what, "leave it out, or name one that this card has");
-    };
-    if (name.starts_with("trtllm_") && !blackwell) {
-      card("TensorRT-LLM's attention is only supported on Blackwell GPUs (SM100)");
-    } else if (name == "fa3" && (IsHip(*c_.gpu) || capability < 80 || capability > 90)) {
-      card("FlashAttention v3 Backend requires SM>=80 and SM<=90");
-    } else if ((name == "cutlass_mla" || name == "cutedsl_mla") && !blackwell) {
-      card("this latent attention is only supported on Blackwell GPUs (SM100)");
-    } else if (name == "aiter" && !IsHip(*c_.gpu)) {
-      card("aiter is AMD's");
-    } else if (IsHip(*c_.gpu) && (name == "flashmla" || name == "flashinfer")) {
-      card("this backend is NVIDIA's");
-    }
-  }
-
-  void ContextParallel() {
-    if (a_.dcp_size == 1) return;
-    const std::string subject = fmt::format("--dcp-size {}", a_.dcp_size);
-    if (AttentionTp(a_) % a_.dcp_size != 0) {
-      return Refuse("layout.dcp", subject,
-                    fmt::format("does not divide the attention's TP of {}", AttentionTp(a_)),
-                    "choose a divisor");
-    }
-    const std::string& decode = d_.attention_backend;
-    const bool given = a_.attention_backend || a_.decode_attention_backend;
-    if (UsesMla(*c_.arch) && given && decode != "cutedsl_mla" && decode != "tokenspeed_mla") {
-      Refuse("layout.dcp", subject,
-             fmt::format("decode context parallelism runs on cutedsl_mla or tokenspeed_mla: SGLang "
-                         "asserts for {}",
-                         Printable(decode, 40)),
-             "--decode-attention-backend cutedsl_mla");
-    }
-    if (UsesMla(*c_.arch) && (c_.gpu->capability < 100 || c_.gpu->capability >= 120)) {
-      Refuse("layout.dcp", subject,
-             "decode context parallelism runs on TensorRT-LLM's and CuTe's latent attention, which "
-             "are only supported on Blackwell GPUs (SM100)",
-             "--dcp-size 1 on this card");
-    }
+    const std::vector<std::string> close = CloseNames(name, known);
+    Refuse(
+        "engine.unknown_backend", "--attention-backend " + Printable(name, 40),
+        "SGLang has no backend of this name",
+        close.empty() ? "one of " + JoinWithOr(known) : "did you mean " + JoinWithOr(close) + "?");
   }
 
   void Caches() {
@@ -131,12 +104,11 @@ class Checker {
   void Draft() {
     if (!a_.is_speculative()) {
       if (a_.draft_weights) {
-        findings_.push_back({"speculative.none", Severity::kWarning, "--draft-weights",
-                             "without --speculative-algorithm there is no draft", ""});
+        Add(Severity::kWarning, "speculative.none", "--draft-weights",
+            "without --speculative-algorithm there is no draft", "");
       }
       return;
     }
-    DraftSource();
     if (!a_.speculative_num_steps && (a_.speculative_eagle_topk || a_.draft_tokens_given)) {
       Refuse("speculative.incomplete", "--speculative-num-steps",
              "SGLang chooses steps, branches and draft tokens together, or none of them: it "
@@ -145,43 +117,110 @@ class Checker {
     } else if (a_.speculative_num_steps && a_.speculative_eagle_topk == 1 &&
                a_.draft_tokens_given &&
                a_.speculative_num_draft_tokens != *a_.speculative_num_steps + 1) {
-      findings_.push_back(
-          {"speculative.draft_tokens", Severity::kWarning,
-           fmt::format("--speculative-num-draft-tokens {}", a_.speculative_num_draft_tokens),
-           fmt::format("with one branch SGLang makes it steps + 1 = {}",
-                       *a_.speculative_num_steps + 1),
-           fmt::format("--speculative-num-draft-tokens {}", *a_.speculative_num_steps + 1)});
+      Add(Severity::kWarning, "speculative.draft_tokens",
+          fmt::format("--speculative-num-draft-tokens {}", a_.speculative_num_draft_tokens),
+          fmt::format("with one branch SGLang makes it steps + 1 = {}",
+                      *a_.speculative_num_steps + 1),
+          fmt::format("--speculative-num-draft-tokens {}", *a_.speculative_num_steps + 1));
+    }
+  }
+
+  const ServerArgs& a_;
+};
+
+class Checker : private Findings {
+ public:
+  Checker(const Context& c, const Defaults& d) : c_(c), a_(c.args), d_(d) {}
+
+  std::vector<Finding> Run() {
+    Window();
+    for (const auto& backend :
+         {a_.attention_backend, a_.prefill_attention_backend, a_.decode_attention_backend}) {
+      if (backend && IsBackend(*backend)) Backend(*backend);
+    }
+    Append(FlagChecker(a_).Run());
+    ContextParallel();
+    Draft();
+    Experts();
+    return Take();
+  }
+
+ private:
+  void Window() {
+    const int64_t window = ContextLength(c_);
+    const int64_t most = c_.arch->max_positions;
+    if (window <= most || a_.longer_context) return;
+    Refuse("window.max_positions", fmt::format("--context-length {}", window),
+           fmt::format("SGLang would say: User-specified context_length ({}) is greater than the "
+                       "derived context_length ({}).",
+                       window, most),
+           fmt::format("ask for at most {}, or set SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1",
+                       FormatCount(most)));
+  }
+
+  void Backend(const std::string& name) {
+    const int capability = c_.gpu->capability;
+    const bool blackwell = capability >= 100 && capability < 120;
+    const std::string subject = "--attention-backend " + Printable(name, 40);
+    const auto card = [&](const char* what) {
+      Refuse("engine.backend_card", subject, what, "leave it out, or name one that this card has");
+    };
+    if (name.starts_with("trtllm_") && !blackwell) {
+      card("TensorRT-LLM's attention is only supported on Blackwell GPUs (SM100)");
+    } else if (name == "fa3" && (IsHip(*c_.gpu) || capability < 80 || capability > 90)) {
+      card("FlashAttention v3 Backend requires SM>=80 and SM<=90");
+    } else if ((name == "cutlass_mla" || name == "cutedsl_mla") && !blackwell) {
+      card("this latent attention is only supported on Blackwell GPUs (SM100)");
+    } else if (name == "aiter" && !IsHip(*c_.gpu)) {
+      card("aiter is AMD's");
+    } else if (IsHip(*c_.gpu) && (name == "flashmla" || name == "flashinfer")) {
+      card("this backend is NVIDIA's");
+    }
+  }
+
+  void ContextParallel() {
+    if (a_.dcp_size == 1 || AttentionTp(a_) % a_.dcp_size != 0) return;
+    const std::string subject = fmt::format("--dcp-size {}", a_.dcp_size);
+    const std::string& decode = d_.attention_backend;
+    const bool given = a_.attention_backend || a_.decode_attention_backend;
+    if (UsesMla(*c_.arch) && given && decode != "cutedsl_mla" && decode != "tokenspeed_mla") {
+      Refuse("layout.dcp", subject,
+             fmt::format("decode context parallelism runs on cutedsl_mla or tokenspeed_mla: SGLang "
+                         "asserts for {}",
+                         Printable(decode, 40)),
+             "--decode-attention-backend cutedsl_mla");
+    }
+    if (UsesMla(*c_.arch) && (c_.gpu->capability < 100 || c_.gpu->capability >= 120)) {
+      Refuse("layout.dcp", subject,
+             "decode context parallelism runs on TensorRT-LLM's and CuTe's latent attention, which "
+             "are only supported on Blackwell GPUs (SM100)",
+             "--dcp-size 1 on this card");
     }
   }
 
   // Without a path the draft is read from the model's own directory: a whole second model where no
   // MTP layers of it are known (zai-org/GLM-4.5#3, 2025-08).
-  void DraftSource() {
+  void Draft() {
     static const std::set<std::string> own = {"EAGLE", "EAGLE3", "NEXTN", "STANDALONE"};
     if (!own.contains(a_.speculative_algorithm) || a_.draft_weights) return;
     if (!a_.speculative_draft_model_path.empty()) return;
     const int64_t layers = c_.arch->mtp_layers;
     const bool announced =
         layers > 0 && (a_.speculative_algorithm == "EAGLE" || a_.speculative_algorithm == "NEXTN");
-    findings_.push_back(
-        {"speculative.draft_from_model", announced ? Severity::kNote : Severity::kWarning,
-         "--speculative-algorithm " + Printable(a_.speculative_algorithm, 40),
-         announced ? fmt::format("no draft was named: the model's own {} MTP layer(s) are loaded, "
-                                 "and by releases that do not know them the whole model again",
-                                 layers)
-                   : "no draft was named, and the model has no MTP layers: SGLang loads the whole "
-                     "model a second time as its draft",
-         announced ? "" : "--speculative-draft-model-path DRAFT"});
+    Add(announced ? Severity::kNote : Severity::kWarning, "speculative.draft_from_model",
+        "--speculative-algorithm " + Printable(a_.speculative_algorithm, 40),
+        announced ? fmt::format("no draft was named: the model's own {} MTP layer(s) are loaded, "
+                                "and by releases that do not know them the whole model again",
+                                layers)
+                  : "no draft was named, and the model has no MTP layers: SGLang loads the whole "
+                    "model a second time as its draft",
+        announced ? "" : "--speculative-draft-model-path DRAFT");
   }
 
   void Experts() {
     const int64_t experts = c_.arch->moe.experts;
     const int64_t ep = ExpertParallel(a_);
     if (experts == 0) return;
-    if (a_.enable_eplb && ep == 1) {
-      Refuse("engine.contradiction", "--enable-eplb", "SGLang asserts ep_size > 1",
-             fmt::format("--ep-size {}", a_.tp_size));
-    }
     if (experts % ep == 0 && a_.redundant_experts % ep != 0) {
       Refuse("layout.redundant_experts",
              fmt::format("--ep-num-redundant-experts {}", a_.redundant_experts),
@@ -194,21 +233,36 @@ class Checker {
   const Context& c_;
   const ServerArgs& a_;
   const Defaults& d_;
-  std::vector<Finding> findings_;
 };
 
 }  // namespace
 
 const std::vector<std::string>& AttentionBackends() {
-  static const std::vector<std::string> names = {
-      "triton",     "torch_native", "flex_attention",
-      "dsa",        "nsa",          "dsv4",
-      "compressed", "cutlass_mla",  "fa3",
-      "fa4",        "flashinfer",   "flashmla",
-      "trtllm_mla", "cutedsl_mla",  "tokenspeed_mla",
-      "trtllm_mha", "hpc_ops",      "dual_chunk_flash_attn",
-      "aiter",      "wave",         "intel_amx",
-      "ascend",     "intel_xpu"};
+  static const std::vector<std::string> names = {"triton",
+                                                 "torch_native",
+                                                 "flex_attention",
+                                                 "dsa",
+                                                 "nsa",
+                                                 "dsv4",
+                                                 "compressed",
+                                                 "cutlass_mla",
+                                                 "fa3",
+                                                 "fa4",
+                                                 "flashinfer",
+                                                 "flashmla",
+                                                 "trtllm_mla",
+                                                 "cutedsl_mla",
+                                                 "tokenspeed_mla",
+                                                 "trtllm_mha",
+                                                 "hpc_ops",
+                                                 "dual_chunk_flash_attn",
+                                                 "minicpm_flashattn",
+                                                 "minicpm_flashinfer",
+                                                 "aiter",
+                                                 "wave",
+                                                 "intel_amx",
+                                                 "ascend",
+                                                 "intel_xpu"};
   return names;
 }
 
@@ -239,6 +293,8 @@ const std::vector<std::string>& MoeRunners() {
                                                  "megamoe"};
   return names;
 }
+
+std::vector<Finding> CheckFlags(const ServerArgs& args) { return FlagChecker(args).Run(); }
 
 std::vector<Finding> CheckArguments(const Context& c, const Defaults& d) {
   return Checker(c, d).Run();

@@ -16,10 +16,14 @@ const std::vector<std::string>& AttentionBackends();
 const std::vector<std::string>& AllToAllBackends();
 const std::vector<std::string>& MoeRunners();
 
-// Windows beyond the model's, backends that a card has not, caches and drafts that contradict each
-// other: errors, in SGLang's words where they were read.
-// Sources: configs/model_config.py, server_args.py check_server_args and what it calls,
-// model_runner.py (0bda0b168); #1778, #9388 for the window.
+// What arguments tell alone: names of backends, caches, drafts and context parallelism that
+// contradict each other.
+std::vector<Finding> CheckFlags(const ServerArgs& args);
+
+// The same, and windows beyond the model's, backends that a card has not, caches and drafts that
+// contradict each other: errors, in SGLang's words where they were read. Sources:
+// configs/model_config.py, server_args.py check_server_args and what it calls, model_runner.py
+// (0bda0b168); #1778, #9388 for the window.
 std::vector<Finding> CheckArguments(const Context& context, const Defaults& defaults);
 
 }  // namespace shardplan::sglang

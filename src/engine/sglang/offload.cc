@@ -64,8 +64,24 @@ Offload OffloadOf(const Context& c, const DeviceWeights& weights, const StageRan
   return {};
 }
 
+std::optional<Finding> OffloadRefusal(const ServerArgs& a) {
+  if (a.cpu_offload_gb <= 0) return std::nullopt;
+  const std::string by_modules = fmt::format("--cpu-offload-gb {}", a.cpu_offload_gb);
+  if (a.offload_group_size > 0) {
+    return Finding{"offload.conflict", Severity::kError, by_modules,
+                   "SGLang would say: V2 offload does not support cpu_offload_gb yet",
+                   "leave one of them out"};
+  }
+  const auto whole = static_cast<int64_t>(a.cpu_offload_gb);
+  if (a.cpu_offload_gb == static_cast<double>(whole)) return std::nullopt;
+  return Finding{"offload.whole", Severity::kError, by_modules,
+                 "SGLang takes whole GiB: invalid int value",
+                 fmt::format("--cpu-offload-gb {}", whole + 1)};
+}
+
 std::vector<Finding> CheckOffload(const Context& c) {
   const ServerArgs& a = c.args;
+  if (auto refusal = OffloadRefusal(a)) return {*std::move(refusal)};
   std::vector<Finding> findings;
   const auto refuse = [&](const char* id, std::string subject, std::string message,
                           std::string fix) {
@@ -73,19 +89,11 @@ std::vector<Finding> CheckOffload(const Context& c) {
         {id, Severity::kError, std::move(subject), std::move(message), std::move(fix)});
   };
   const std::string by_modules = fmt::format("--cpu-offload-gb {}", a.cpu_offload_gb);
-  if (a.cpu_offload_gb > 0 && a.offload_group_size > 0) {
-    refuse("offload.conflict", by_modules,
-           "SGLang would say: V2 offload does not support cpu_offload_gb yet",
-           "leave one of them out");
-  } else if (a.cpu_offload_gb > 0 && (c.arch->kda.heads > 0 || c.arch->gdn.k_heads > 0)) {
+  if (a.cpu_offload_gb > 0 && (c.arch->kda.heads > 0 || c.arch->gdn.k_heads > 0)) {
     refuse("offload.views", by_modules,
            "linear attention keeps views of its convolution weights that were taken before the "
            "offloader moved them: they stay on the card, never filled, and the answers are wrong",
            "more ranks or larger cards; vLLM's --offload-backend uva covers the experts");
-  } else if (a.cpu_offload_gb > 0 &&
-             a.cpu_offload_gb != static_cast<double>(static_cast<int64_t>(a.cpu_offload_gb))) {
-    refuse("offload.whole", by_modules, "SGLang takes whole GiB: invalid int value",
-           fmt::format("--cpu-offload-gb {}", static_cast<int64_t>(a.cpu_offload_gb) + 1));
   } else if (a.offload_group_size > 0 && !TellsWhatMayMove(*c.arch)) {
     refuse("offload.model", fmt::format("--offload-group-size {}", a.offload_group_size),
            fmt::format("{} passes no offloader_kwargs: SGLang ends with 'NoneType' object is not "

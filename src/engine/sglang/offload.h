@@ -2,6 +2,7 @@
 #ifndef SHARDPLAN_ENGINE_SGLANG_OFFLOAD_H_
 #define SHARDPLAN_ENGINE_SGLANG_OFFLOAD_H_
 
+#include <optional>
 #include <vector>
 
 #include "engine/sglang/context.h"
@@ -28,8 +29,11 @@ struct Offload {
 // Source: utils/offloader.py OffloaderV1, OffloaderV2; models/deepseek_v2.py offloader_kwargs.
 Offload OffloadOf(const Context& context, const DeviceWeights& weights, const StageRange& stage);
 
-// Offload that this model cannot have: errors, each with its reason. They are the same in all
-// releases that were read, 0.4.7 to 0.5.20.
+// Offload that no model can have, an error with its reason.
+std::optional<Finding> OffloadRefusal(const ServerArgs& args);
+
+// The same, and offload that this model cannot have: errors, each with its reason. They are the
+// same in all releases that were read, 0.4.7 to 0.5.20.
 std::vector<Finding> CheckOffload(const Context& context);
 
 }  // namespace shardplan::sglang

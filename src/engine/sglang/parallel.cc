@@ -22,7 +22,7 @@ class Refusals {
   std::vector<Finding> findings_;
 };
 
-void CheckSizes(const ServerArgs& a, Refusals* r) {
+void AddSizes(const ServerArgs& a, Refusals* r) {
   if ((a.tp_size * a.pp_size) % a.nnodes != 0) {
     r->Add("layout.nodes", fmt::format("--nnodes {}", a.nnodes),
            "tp_size must be divisible by number of nodes",
@@ -195,9 +195,15 @@ NodeRanks RanksOfNode(const ServerArgs& a, int64_t node) {
   return ranks;
 }
 
+std::vector<Finding> CheckSizes(const ServerArgs& args) {
+  Refusals r;
+  AddSizes(args, &r);
+  return r.Take();
+}
+
 std::vector<Finding> CheckLayout(const Context& c) {
   Refusals r;
-  CheckSizes(c.args, &r);
+  AddSizes(c.args, &r);
   CheckStages(c.args, c.arch->layers(), &r);
   CheckHeads(c, &r);
   CheckExperts(c, &r);

@@ -36,8 +36,13 @@ struct NodeRanks {
 };
 NodeRanks RanksOfNode(const ServerArgs& args, int64_t node_rank);
 
-// What SGLang refuses before and while it builds the model, in its own words where it has some.
-// Sources: server_args.py check_server_args, distributed/utils.py, layers/linear.py (0bda0b168).
+// What SGLang refuses of sizes and nodes whatever the model, in its own words where it has some.
+// Source: server_args.py check_server_args and what it calls (0bda0b168).
+std::vector<Finding> CheckSizes(const ServerArgs& args);
+
+// The same, and what SGLang refuses before and while it builds the model, in its own words where it
+// has some. Sources: server_args.py check_server_args, distributed/utils.py, layers/linear.py
+// (0bda0b168).
 std::vector<Finding> CheckLayout(const Context& context);
 
 }  // namespace shardplan::sglang

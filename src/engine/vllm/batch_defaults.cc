@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include "shardplan/base/file.h"
 #include "shardplan/base/units.h"
@@ -79,6 +80,18 @@ std::optional<std::string> BatchRefusal(const BatchLimits& limits, const BatchFl
         limits.max_num_batched_tokens, limits.max_num_seqs);
   }
   return std::nullopt;
+}
+
+std::optional<Finding> CheckBatch(const BatchLimits& limits, const BatchFlags& flags) {
+  std::optional<std::string> refusal = BatchRefusal(limits, flags);
+  if (!refusal) return std::nullopt;
+  const bool window = !flags.chunked_prefill && limits.max_num_batched_tokens < flags.max_model_len;
+  return Finding{
+      "engine.batched_tokens", Severity::kError,
+      fmt::format("--max-num-batched-tokens {}", limits.max_num_batched_tokens),
+      *std::move(refusal),
+      window ? fmt::format("--max-num-batched-tokens {}, or chunked prefill", flags.max_model_len)
+             : fmt::format("--max-num-seqs {}", limits.max_num_batched_tokens)};
 }
 
 }  // namespace shardplan::vllm

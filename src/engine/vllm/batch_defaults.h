@@ -9,6 +9,7 @@
 
 #include "engine/vllm/profile.h"
 #include "shardplan/base/bytes.h"
+#include "shardplan/base/finding.h"
 #include "shardplan/base/result.h"
 
 namespace shardplan::vllm {
@@ -51,6 +52,9 @@ BatchLimits LimitBatch(BatchLimits defaults, const BatchFlags& flags);
 // Why vLLM does not accept these limits, in its words; nothing where it does.
 // Source: vllm/config/scheduler.py:verify_max_model_len (d29f7f5c).
 std::optional<std::string> BatchRefusal(const BatchLimits& limits, const BatchFlags& flags);
+
+// The same as the finding engine.batched_tokens (error), with what mends it.
+std::optional<Finding> CheckBatch(const BatchLimits& limits, const BatchFlags& flags);
 
 }  // namespace shardplan::vllm
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "model/config_reader.h"
 #include "shardplan/base/units.h"
 
@@ -13,6 +15,10 @@ constexpr int64_t kMostExperts = 100'000;
 // Experts in these formats have methods that hand their weights out.
 bool CanMove(const std::string& quantization) {
   return quantization.empty() || quantization == "fp8" || quantization == "nvfp4";
+}
+
+Finding Refused(std::string message, std::string fix) {
+  return {"layout.eplb", Severity::kError, "--enable-eplb", std::move(message), std::move(fix)};
 }
 
 }  // namespace
@@ -35,53 +41,53 @@ int64_t PhysicalExperts(const Context& c) {
   return c.arch->moe.experts + (c.settings.enable_eplb ? c.settings.redundant_experts : 0);
 }
 
+std::optional<Finding> EplbRefusal(const ParallelSizes& sizes, const EngineSettings& s) {
+  if (!s.enable_eplb) {
+    if (s.redundant_experts == 0) return std::nullopt;
+    return Refused(
+        fmt::format("num_redundant_experts is set to {} but EPLB is not enabled. Either enable "
+                    "EPLB or unset num_redundant_experts.",
+                    s.redundant_experts),
+        "--enable-eplb");
+  }
+  if (!sizes.expert_parallel) {
+    return Refused("enable_expert_parallel must be True to use EPLB.", "--enable-expert-parallel");
+  }
+  if (sizes.tp * sizes.dp <= 1) {
+    return Refused(fmt::format("EPLB requires tensor_parallel_size or data_parallel_size to be "
+                               "greater than 1, but got TP={},DP={}.",
+                               sizes.tp, sizes.dp),
+                   "more ranks, or no balancing");
+  }
+  if (s.redundant_experts < 0 || s.redundant_experts > kMostExperts) {
+    return Refused(
+        fmt::format("{} redundant experts: expected at most {}", s.redundant_experts, kMostExperts),
+        "a few for each rank");
+  }
+  return std::nullopt;
+}
+
 std::vector<Finding> CheckEplb(const Context& c) {
   std::vector<Finding> findings;
   const EngineSettings& s = c.settings;
-  const auto refuse = [&](std::string message, std::string fix) {
-    findings.push_back(
-        {"layout.eplb", Severity::kError, "--enable-eplb", std::move(message), std::move(fix)});
-  };
-  if (!s.enable_eplb) {
-    if (s.redundant_experts != 0) {
-      refuse(
-          fmt::format("num_redundant_experts is set to {} but EPLB is not enabled. Either enable "
-                      "EPLB or unset num_redundant_experts.",
-                      s.redundant_experts),
-          "--enable-eplb");
-    }
-    return findings;
-  }
-  if (c.arch->moe.experts == 0) {
+  if (s.enable_eplb && c.arch->moe.experts == 0) {
     findings.push_back({"layout.no_experts", Severity::kNote, "--enable-eplb",
                         "has no effect: this model has no routed experts", ""});
+  }
+  if (auto refusal = EplbRefusal(c.sizes, s)) {
+    findings.push_back(*std::move(refusal));
     return findings;
   }
-  if (!c.sizes.expert_parallel) {
-    refuse("enable_expert_parallel must be True to use EPLB.", "--enable-expert-parallel");
-    return findings;
-  }
-  if (c.sizes.tp * c.sizes.dp <= 1) {
-    refuse(fmt::format("EPLB requires tensor_parallel_size or data_parallel_size to be greater "
-                       "than 1, but got TP={},DP={}.",
-                       c.sizes.tp, c.sizes.dp),
-           "more ranks, or no balancing");
-    return findings;
-  }
-  if (s.redundant_experts < 0 || s.redundant_experts > kMostExperts) {
-    refuse(
-        fmt::format("{} redundant experts: expected at most {}", s.redundant_experts, kMostExperts),
-        "a few for each rank");
-    return findings;
-  }
+  if (!s.enable_eplb || c.arch->moe.experts == 0) return findings;
   const int64_t ep = c.sizes.ep();
   const int64_t physical = PhysicalExperts(c);
   if (physical % ep != 0) {
     const int64_t more = s.redundant_experts + (RoundUp(physical, ep) - physical);
-    refuse(fmt::format("EPLB currently only supports even distribution of experts across ranks. "
-                       "({} experts and {} redundant ones over {} ranks)",
-                       c.arch->moe.experts, s.redundant_experts, ep),
-           fmt::format("--redundant-experts {}", more));
+    findings.push_back(
+        Refused(fmt::format("EPLB currently only supports even distribution of experts across "
+                            "ranks. ({} experts and {} redundant ones over {} ranks)",
+                            c.arch->moe.experts, s.redundant_experts, ep),
+                fmt::format("--redundant-experts {}", more)));
   }
   if (!CanMove(c.arch->quantization)) {
     findings.push_back(

@@ -2,6 +2,7 @@
 #ifndef SHARDPLAN_ENGINE_VLLM_EPLB_H_
 #define SHARDPLAN_ENGINE_VLLM_EPLB_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,11 @@ Status ReadEplbConfig(const std::string& json, EngineSettings* settings);
 // Experts that exist over all ranks, replicas included.
 int64_t PhysicalExperts(const Context& context);
 
-// What vLLM refuses, in its words. Sources: vllm/config/parallel.py, fused_moe/layer.py (d29f7f5c).
+// What vLLM refuses whatever the model, in its words. Source: vllm/config/parallel.py (d29f7f5c).
+std::optional<Finding> EplbRefusal(const ParallelSizes& sizes, const EngineSettings& settings);
+
+// The same, and what it refuses of a model. Sources: vllm/config/parallel.py, fused_moe/layer.py
+// (d29f7f5c).
 std::vector<Finding> CheckEplb(const Context& context);
 
 // What balancing holds on a rank besides the replicas: a buffer the size of one layer's experts,

@@ -10,6 +10,7 @@
 #include "engine/vllm/eplb.h"
 #include "engine/vllm/kv_groups.h"
 #include "engine/vllm/marlin_tiles.h"
+#include "engine/vllm/settings_check.h"
 #include "engine/vllm/weights.h"
 #include "sharding/weight_cache.h"
 #include "shardplan/base/suggest.h"
@@ -265,14 +266,8 @@ void CheckWindows(const Context& c, std::vector<Finding>* findings) {
 void CheckDcp(const Context& c, std::vector<Finding>* findings) {
   const int64_t dcp = c.sizes.dcp;
   if (dcp == 1) return;
+  if (auto refusal = DcpRefusal(c.sizes)) return findings->push_back(*std::move(refusal));
   const std::string subject = fmt::format("--decode-context-parallel-size {}", dcp);
-  if (c.sizes.tp % dcp != 0) {
-    findings->push_back(
-        {"layout.dcp", Severity::kError, subject,
-         fmt::format("tp_size={} must be divisible by dcp_size={}.", c.sizes.tp, dcp),
-         "choose a divisor of the tensor-parallel size"});
-    return;
-  }
   // Texts: vllm/v1/kv_cache_interface.py, vllm/v1/core/single_type_kv_cache_manager.py and
   // vllm/v1/attention/backends/mla/flashmla_sparse.py (d29f7f5c).
   const auto refuse = [&](std::string message, std::string fix) {

@@ -95,8 +95,7 @@ std::string Rule(const Context& c, const std::string& what) {
 
 }  // namespace
 
-std::vector<Finding> CheckLora(const Context& c) {
-  const EngineSettings& s = c.settings;
+std::vector<Finding> CheckLoraFlags(const ParallelSizes& sizes, const EngineSettings& s) {
   std::vector<Finding> out;
   const auto add = [&](Severity severity, std::string subject, std::string message,
                        std::string fix) {
@@ -116,9 +115,9 @@ std::vector<Finding> CheckLora(const Context& c) {
         fmt::format("vLLM takes {}", fmt::join(kRanks, ", ")),
         fmt::format("--max-lora-rank {}",
                     *std::lower_bound(std::begin(kRanks), std::end(kRanks) - 1, rank)));
-  } else if (s.fully_sharded_loras && rank % c.sizes.tp != 0) {
+  } else if (s.fully_sharded_loras && rank % sizes.tp != 0) {
     add(Severity::kError, fmt::format("--max-lora-rank {}", rank),
-        fmt::format("{} is not divisible by {}", rank, c.sizes.tp),
+        fmt::format("{} is not divisible by {}", rank, sizes.tp),
         "a multiple of the tensor parallel size, or no --fully-sharded-loras");
   }
   const std::string dtype = s.lora_dtype.value_or("auto");
@@ -126,8 +125,14 @@ std::vector<Finding> CheckLora(const Context& c) {
     add(Severity::kError, "--lora-dtype " + Printable(dtype), "expected auto, float16 or bfloat16",
         "");
   }
-  if (c.arch->vocabulary > 258'048 && WrapsEmbeddings(*c.arch)) {
-    add(Severity::kError, "--enable-lora", "When using LoRA, vocab size must be <= 258048", "");
+  return out;
+}
+
+std::vector<Finding> CheckLora(const Context& c) {
+  std::vector<Finding> out = CheckLoraFlags(c.sizes, c.settings);
+  if (c.settings.enable_lora && c.arch->vocabulary > 258'048 && WrapsEmbeddings(*c.arch)) {
+    out.push_back({"lora.settings", Severity::kError, "--enable-lora",
+                   "When using LoRA, vocab size must be <= 258048", ""});
   }
   return out;
 }

@@ -18,8 +18,11 @@
 
 namespace shardplan::vllm {
 
-// Errors for ranks and dtypes that vLLM refuses, notes for flags without effect. Source:
-// vllm/config/lora.py.
+// Errors for ranks and dtypes that vLLM refuses whatever the model, notes for flags without effect.
+// Source: vllm/config/lora.py.
+std::vector<Finding> CheckLoraFlags(const ParallelSizes& sizes, const EngineSettings& settings);
+
+// The same, and what it refuses of a model.
 std::vector<Finding> CheckLora(const Context& context);
 
 // The stacks of a rank of `stage`, by what they wrap: linears, routed experts (assumed: their

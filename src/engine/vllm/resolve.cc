@@ -7,6 +7,7 @@
 #include "engine/vllm/context.h"
 #include "engine/vllm/resolve_cache.h"
 #include "engine/vllm/resolve_graphs.h"
+#include "engine/vllm/settings_check.h"
 #include "engine/vllm/speculative.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/suggest.h"
@@ -53,16 +54,6 @@ Result<std::pair<DType, std::string>> ResolveDType(const Context& c) {
   return std::pair(DType::kBF16, std::string("bfloat16"));
 }
 
-Status CheckRange(const char* flag, std::optional<int64_t> value) {
-  // Far above any real value, and low enough that no product of two of them leaves 64 bits.
-  constexpr int64_t kHighest = int64_t{1} << 31;
-  if (value && (*value < 1 || *value > kHighest)) {
-    return Fail(ErrorCode::kUsage, fmt::format("{} {}", flag, *value),
-                fmt::format("expected a number from 1 to {}", FormatCount(kHighest)));
-  }
-  return {};
-}
-
 // Requests and tokens of a batch.
 Status ResolveBatch(const Context& c, Resolved* r, std::vector<OptionValue>* defaults,
                     std::vector<Finding>* findings) {
@@ -83,14 +74,7 @@ Status ResolveBatch(const Context& c, Resolved* r, std::vector<OptionValue>* def
   if (!s.max_num_seqs) {
     defaults->emplace_back("max-num-seqs", std::to_string(limits.max_num_seqs));
   }
-  const std::optional<std::string> refusal = BatchRefusal(limits, flags);
-  if (!refusal) return {};
-  const bool window = !flags.chunked_prefill && limits.max_num_batched_tokens < flags.max_model_len;
-  findings->push_back(
-      {"engine.batched_tokens", Severity::kError,
-       fmt::format("--max-num-batched-tokens {}", limits.max_num_batched_tokens), *refusal,
-       window ? fmt::format("--max-num-batched-tokens {}, or chunked prefill", flags.max_model_len)
-              : fmt::format("--max-num-seqs {}", limits.max_num_batched_tokens)});
+  if (auto refusal = CheckBatch(limits, flags)) findings->push_back(*std::move(refusal));
   return {};
 }
 
@@ -103,18 +87,10 @@ Result<Resolved> ResolveSettings(const Context& c, std::vector<OptionValue>* def
   auto note = [&](const char* option, std::string value) {
     defaults->emplace_back(option, std::move(value));
   };
-  SHARDPLAN_RETURN_IF_ERROR(CheckRange("--max-model-len", s.max_model_len));
-  SHARDPLAN_RETURN_IF_ERROR(CheckRange("--max-num-seqs", s.max_num_seqs));
-  SHARDPLAN_RETURN_IF_ERROR(CheckRange("--max-num-batched-tokens", s.max_num_batched_tokens));
-  SHARDPLAN_RETURN_IF_ERROR(CheckRange("--num-gpu-blocks-override", s.num_gpu_blocks_override));
+  SHARDPLAN_RETURN_IF_ERROR(CheckNumbers(s));
   ResolveSpeculation(c, &r, findings);
 
   r.gpu_memory_utilization = s.gpu_memory_utilization.value_or(c.profile->gpu_memory_utilization);
-  if (!(r.gpu_memory_utilization > 0 && r.gpu_memory_utilization <= 1)) {
-    return Fail(ErrorCode::kUsage,
-                fmt::format("--gpu-memory-utilization {}", r.gpu_memory_utilization),
-                "expected a number above 0 and at most 1");
-  }
   if (!s.gpu_memory_utilization) {
     note("gpu-memory-utilization", fmt::format("{}", r.gpu_memory_utilization));
   }

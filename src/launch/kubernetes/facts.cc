@@ -96,7 +96,11 @@ Status SetApi(const LaunchSite& site, Facts* facts) {
   if (facts->port < 1 || facts->port > 65'535) {
     return Refuse("--port", fmt::format("expected 1 to 65,535, found {}", facts->port));
   }
-  const bool any = site.api_host == "::";
+  // Pods of a cluster with IPv6 alone have no 0.0.0.0 that a probe reaches: the option or the
+  // pasted command says so.
+  const bool unsaid = site.api_host == LaunchSite().api_host;
+  const bool any =
+      site.api_host == "::" || (unsaid && ValueOf(*words, "--host").value_or("") == "::");
   if (!any && site.api_host != LaunchSite().api_host && site.api_host != "0.0.0.0") {
     return Refuse("--api-host",
                   fmt::format("expected 0.0.0.0 or ::, found '{}'", Printable(site.api_host)),

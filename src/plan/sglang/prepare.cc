@@ -25,30 +25,11 @@
 namespace shardplan {
 namespace {
 
-// The server's arguments: SGLang's own settings with the sizes of the deployment.
-sglang::ServerArgs ArgumentsOf(const Deployment& d) {
-  sglang::ServerArgs args;
-  static_cast<SglangSettings&>(args) = d.sglang;
-  args.tp_size = d.sizes.tp;
-  args.pp_size = d.sizes.pp;
-  args.dp_size = d.sizes.dp;
-  args.dcp_size = d.sizes.dcp;
-  args.pp_partition = d.partition;
-  // One rank of attention is what it is without.
-  if (args.dp_size == 1) args.enable_dp_attention = false;
-  if ((d.sizes.expert_parallel || args.enable_ep_moe) && args.ep_size == 1) {
-    args.ep_size = args.tp_size;
-  }
-  return args;
-}
-
 // Steps, branches and tokens that SGLang chooses where nobody gives them. With one branch it makes
 // the tokens steps + 1 whatever is given.
 // Source: speculative/spec_utils.py auto_choose_speculative_params, server_args.py (0bda0b168).
 void ChooseDraftTokens(const Architecture& arch, sglang::ServerArgs* args) {
-  if (!args->is_speculative()) return;
-  args->draft_tokens_given = args->speculative_num_draft_tokens > 0;
-  if (args->draft_tokens_given) return;
+  if (!args->is_speculative() || args->draft_tokens_given) return;
   static const std::set<std::string> chains = {"deepseek-v3", "deepseek-v3.2", "kimi-k2.5",
                                                "glm-moe-dsa", "glm4-moe",      "gpt-oss",
                                                "bailing-moe"};
@@ -241,6 +222,23 @@ void ListDefaults(const SglangPrepared& p, const sglang::KvFormat& format,
 
 }  // namespace
 
+sglang::ServerArgs SglangArguments(const Deployment& d) {
+  sglang::ServerArgs args;
+  static_cast<SglangSettings&>(args) = d.sglang;
+  args.tp_size = d.sizes.tp;
+  args.pp_size = d.sizes.pp;
+  args.dp_size = d.sizes.dp;
+  args.dcp_size = d.sizes.dcp;
+  args.pp_partition = d.partition;
+  // One rank of attention is what it is without.
+  if (args.dp_size == 1) args.enable_dp_attention = false;
+  if ((d.sizes.expert_parallel || args.enable_ep_moe) && args.ep_size == 1) {
+    args.ep_size = args.tp_size;
+  }
+  args.draft_tokens_given = args.is_speculative() && args.speculative_num_draft_tokens > 0;
+  return args;
+}
+
 sglang::HasFlagFn FlagsOf(const SglangEnvironment& env, const Deployment& deployment) {
   return [flags = env.flags, version = VersionOf(env, deployment)](const std::string& name) {
     const FlagRow* const row = flags->Find(name);
@@ -310,6 +308,12 @@ Status PrepareSglang(const SglangEnvironment& env, const Deployment& deployment,
                             FormatGiB(out->gpu.cuda_visible.bytes.high)));
   }
   CheckForeign(deployment, &out->findings);
+  // One spelling plans either engine; SGLang's parser has no such choice in any release.
+  if (deployment.settings.kv_cache_dtype == "fp8") {
+    out->findings.push_back({"kv.dtype_name", Severity::kNote, "--kv-cache-dtype fp8",
+                             "vLLM's name: planned and launched as fp8_e4m3, SGLang's name for it",
+                             "--kv-cache-dtype fp8_e4m3"});
+  }
   if (deployment.calibration) {
     out->findings.push_back({"calibration.other_engine", Severity::kWarning, "--calibration",
                              "its figures are those of vLLM's log: nothing of it is used",
@@ -320,7 +324,7 @@ Status PrepareSglang(const SglangEnvironment& env, const Deployment& deployment,
   c.arch = &env.model->arch;
   c.gpu = &out->gpu;
   c.profile = &env.profile;
-  c.args = ArgumentsOf(deployment);
+  c.args = SglangArguments(deployment);
   ChooseDraftTokens(*c.arch, &c.args);
   SHARDPLAN_ASSIGN_OR_RETURN(const DType dtype, ModelDType(deployment, *c.arch));
   out->table = vllm::TableFor(env.model->table, c.arch->dtype, dtype);

@@ -34,6 +34,10 @@ struct SglangEnvironment {
   std::shared_ptr<const std::vector<KnownIssue>> issues;  // that this model may have on this card
 };
 
+// The server's arguments: SGLang's own settings with the sizes of the deployment. `nnodes` is left
+// to who places them.
+sglang::ServerArgs SglangArguments(const Deployment& deployment);
+
 // As asked for, or of the profile.
 const std::string& VersionOf(const SglangEnvironment& environment, const Deployment& deployment);
 

@@ -113,6 +113,12 @@ TEST(KubernetesFactsTest, TheApiIsWhereProbesReachIt) {
   world.site.port = 70'000;
   EXPECT_EQ(world.Error(), "--port: expected 1 to 65,535, found 70000");
   EXPECT_TRUE(VllmWorld(1, {"--port", "x"}).Error().starts_with("--port: expected 1 to 65,535"));
+  // A pasted command may say that there is IPv6 alone; the option wins over it.
+  KubernetesWorld pasted = VllmWorld(1, {"--host", "::"});
+  EXPECT_EQ(pasted.Facts().bind, "::");
+  pasted.site.api_host = "0.0.0.0";
+  EXPECT_EQ(pasted.Facts().bind, "0.0.0.0");
+  EXPECT_EQ(VllmWorld(1, {"--host", "fd00::1"}).Facts().bind, "0.0.0.0");
   EXPECT_FALSE(facts.tls);
   EXPECT_TRUE(VllmWorld(1, {"--ssl-certfile", "/tls/a"}).Facts().tls);
 }

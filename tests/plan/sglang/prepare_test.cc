@@ -87,6 +87,19 @@ TEST(SglangPrepare, OptionsOfTheOtherEngine) {
             "--gpu-memory-utilization, --moe-backend");
 }
 
+TEST(SglangPrepare, VllmsNameOfACacheIsTold) {
+  Deployment d = BaselineKimiK3();
+  d.settings.kv_cache_dtype = "fp8";
+  d.sglang.kv_cache_dtype = "fp8_e4m3";
+  SglangEnvironment env;
+  const auto p = Prepared(ExampleFromConfig("kimi-k3"), d, &env);
+  EXPECT_EQ(FindingOf(p->findings, "kv.dtype_name").message,
+            "vLLM's name: planned and launched as fp8_e4m3, SGLang's name for it");
+  d.settings.kv_cache_dtype = "fp8_e4m3";
+  EXPECT_FALSE(
+      HasFinding(Prepared(ExampleFromConfig("kimi-k3"), d, &env)->findings, "kv.dtype_name"));
+}
+
 TEST(SglangPrepare, CalibrationsAreVllms) {
   Deployment d = BaselineKimiK3();
   d.calibration = std::make_shared<const Calibration>();
