@@ -16,7 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-ChoiceTable Table(const char* engine) {
+ChoiceTable ChoicesTable(const char* engine) {
   return ChoiceTable::Load(ConfigStore::BuiltIn(), engine).value();
 }
 
@@ -24,7 +24,7 @@ TEST(ChoiceTableTest, EveryRowIsOfAFlag) {
   for (const char* engine : {"vllm", "sglang"}) {
     const auto flags = FlagTable::Load(ConfigStore::BuiltIn(), engine);
     ASSERT_TRUE(flags.has_value());
-    const ChoiceTable table = Table(engine);
+    const ChoiceTable table = ChoicesTable(engine);
     EXPECT_GT(table.rows().size(), 30U) << engine;
     for (const auto& [name, row] : table.rows()) {
       const FlagRow* const flag = flags->Find(name);
@@ -43,7 +43,7 @@ TEST(ChoiceTableTest, EveryRowIsOfAFlag) {
 
 // The options of a plan and the words of a command take the same names.
 TEST(ChoiceTableTest, BackendsAreThoseOfTheOptions) {
-  const ChoiceTable table = Table("sglang");
+  const ChoiceTable table = ChoicesTable("sglang");
   const auto expect = [&](const char* flag, const std::vector<std::string>& names) {
     const ChoiceRow* const row = table.Find(flag);
     ASSERT_NE(row, nullptr) << flag;

@@ -11,7 +11,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // "subject: message; fix" of each.
-std::vector<std::string> Told(const char* engine, const std::vector<GivenFlag>& flags) {
+std::vector<std::string> RelationsTold(const char* engine, const std::vector<GivenFlag>& flags) {
   std::vector<std::string> told;
   for (const Finding& f : CheckFlagRelations(engine, flags)) {
     EXPECT_EQ(f.id, "command.contradiction");
@@ -23,97 +23,104 @@ std::vector<std::string> Told(const char* engine, const std::vector<GivenFlag>& 
 
 TEST(FlagRelationsTest, DataParallelRanks) {
   const GivenFlag dp{"--data-parallel-size", "8"};
-  EXPECT_THAT(Told("vllm", {dp, {"--data-parallel-size-local", "8"}}), IsEmpty());
-  EXPECT_THAT(Told("vllm", {dp, {"--data-parallel-size-local", "0"}}), IsEmpty());
-  EXPECT_THAT(Told("vllm", {dp, {"--data-parallel-size-local", "9"}}),
+  EXPECT_THAT(RelationsTold("vllm", {dp, {"--data-parallel-size-local", "8"}}), IsEmpty());
+  EXPECT_THAT(RelationsTold("vllm", {dp, {"--data-parallel-size-local", "0"}}), IsEmpty());
+  EXPECT_THAT(RelationsTold("vllm", {dp, {"--data-parallel-size-local", "9"}}),
               ElementsAre("--data-parallel-size-local 9: data_parallel_size_local (9) must be <= "
                           "data_parallel_size (8); at most 8, or a larger --data-parallel-size"));
-  EXPECT_THAT(Told("vllm", {{"--data-parallel-size-local", "2"}}),
+  EXPECT_THAT(RelationsTold("vllm", {{"--data-parallel-size-local", "2"}}),
               ElementsAre(HasSubstr("must be <= data_parallel_size (1)")));
-  EXPECT_THAT(Told("vllm", {dp, {"--data-parallel-rank", "7"}}), IsEmpty());
-  EXPECT_THAT(Told("vllm", {dp, {"--data-parallel-rank", "8"}}),
+  EXPECT_THAT(RelationsTold("vllm", {dp, {"--data-parallel-rank", "7"}}), IsEmpty());
+  EXPECT_THAT(RelationsTold("vllm", {dp, {"--data-parallel-rank", "8"}}),
               ElementsAre("--data-parallel-rank 8: data_parallel_rank (8) must be in the range [0, "
                           "8); a number below 8"));
   const GivenFlag local{"--data-parallel-size-local", "4"};
-  EXPECT_THAT(Told("vllm", {dp, local, {"--data-parallel-start-rank", "4"}}), IsEmpty());
-  EXPECT_THAT(Told("vllm", {dp, local, {"--data-parallel-start-rank", "6"}}),
+  EXPECT_THAT(RelationsTold("vllm", {dp, local, {"--data-parallel-start-rank", "4"}}), IsEmpty());
+  EXPECT_THAT(RelationsTold("vllm", {dp, local, {"--data-parallel-start-rank", "6"}}),
               ElementsAre("--data-parallel-start-rank 6: the 4 rank(s) from 6 on pass the 8 of "
                           "--data-parallel-size; at most 4"));
   // What is no number is said by who reads it.
-  EXPECT_THAT(Told("vllm", {{"--data-parallel-size", "x"}, {"--data-parallel-size-local", "9"}}),
-              IsEmpty());
+  EXPECT_THAT(
+      RelationsTold("vllm", {{"--data-parallel-size", "x"}, {"--data-parallel-size-local", "9"}}),
+      IsEmpty());
 }
 
 TEST(FlagRelationsTest, ServersOfVllm) {
-  EXPECT_THAT(Told("vllm", {{"--headless", "true"}, {"--api-server-count", "4"}}),
+  EXPECT_THAT(RelationsTold("vllm", {{"--headless", "true"}, {"--api-server-count", "4"}}),
               ElementsAre("--api-server-count 4: --api-server-count=4 cannot be used with "
                           "--headless (no API servers are started in headless mode).; leave one "
                           "of the two out"));
-  EXPECT_THAT(Told("vllm", {{"--headless", "true"}, {"--api-server-count", "0"}}), IsEmpty());
-  const GivenFlag dp{"--data-parallel-size", "8"};
-  EXPECT_THAT(Told("vllm", {dp, {"--headless", "true"}, {"--data-parallel-hybrid-lb", "true"}}),
-              ElementsAre(HasSubstr("is not applicable in headless mode")));
-  EXPECT_THAT(Told("vllm", {dp, {"--headless", "true"}, {"--data-parallel-start-rank", "4"}}),
+  EXPECT_THAT(RelationsTold("vllm", {{"--headless", "true"}, {"--api-server-count", "0"}}),
               IsEmpty());
+  const GivenFlag dp{"--data-parallel-size", "8"};
   EXPECT_THAT(
-      Told("vllm", {dp, {"--data-parallel-rank", "1"}, {"--data-parallel-hybrid-lb", "true"}}),
+      RelationsTold("vllm", {dp, {"--headless", "true"}, {"--data-parallel-hybrid-lb", "true"}}),
+      ElementsAre(HasSubstr("is not applicable in headless mode")));
+  EXPECT_THAT(
+      RelationsTold("vllm", {dp, {"--headless", "true"}, {"--data-parallel-start-rank", "4"}}),
+      IsEmpty());
+  EXPECT_THAT(
+      RelationsTold("vllm",
+                    {dp, {"--data-parallel-rank", "1"}, {"--data-parallel-hybrid-lb", "true"}}),
       ElementsAre(HasSubstr("Cannot use more than one data parallel load balancing mode.")));
   EXPECT_THAT(
-      Told("vllm", {dp, {"--data-parallel-rank", "1"}, {"--data-parallel-external-lb", "true"}}),
+      RelationsTold("vllm",
+                    {dp, {"--data-parallel-rank", "1"}, {"--data-parallel-external-lb", "true"}}),
       IsEmpty());
-  EXPECT_THAT(Told("vllm", {{"--data-parallel-external-lb", "true"}}),
+  EXPECT_THAT(RelationsTold("vllm", {{"--data-parallel-external-lb", "true"}}),
               ElementsAre(HasSubstr("can only be set when data_parallel_size > 1")));
 }
 
 TEST(FlagRelationsTest, ContextsAndPrefillsOfVllm) {
-  EXPECT_THAT(Told("vllm", {{"--dcp-comm-backend", "a2a"}}),
+  EXPECT_THAT(RelationsTold("vllm", {{"--dcp-comm-backend", "a2a"}}),
               ElementsAre(HasSubstr("requires decode_context_parallel_size > 1.")));
+  EXPECT_THAT(RelationsTold(
+                  "vllm", {{"--dcp-comm-backend", "a2a"}, {"--decode-context-parallel-size", "2"}}),
+              IsEmpty());
   EXPECT_THAT(
-      Told("vllm", {{"--dcp-comm-backend", "a2a"}, {"--decode-context-parallel-size", "2"}}),
-      IsEmpty());
-  EXPECT_THAT(
-      Told("vllm", {{"--prefill-context-parallel-size", "2"}, {"--data-parallel-size", "2"}}),
+      RelationsTold("vllm",
+                    {{"--prefill-context-parallel-size", "2"}, {"--data-parallel-size", "2"}}),
       ElementsAre("--prefill-context-parallel-size 2: PCP does not support data parallelism yet.; "
                   "leave one of the two out"));
   const GivenFlag partial{"--max-num-partial-prefills", "2"};
-  EXPECT_THAT(Told("vllm", {partial, {"--enable-chunked-prefill", "false"}}),
+  EXPECT_THAT(RelationsTold("vllm", {partial, {"--enable-chunked-prefill", "false"}}),
               ElementsAre(HasSubstr("Chunked prefill must be enabled")));
-  EXPECT_THAT(Told("vllm", {partial, {"--max-long-partial-prefills", "3"}}),
+  EXPECT_THAT(RelationsTold("vllm", {partial, {"--max-long-partial-prefills", "3"}}),
               ElementsAre("--max-long-partial-prefills 3: self.max_long_partial_prefills=3 must be "
                           "less than or equal to self.max_num_partial_prefills=2.; at most 2"));
   EXPECT_THAT(
-      Told("vllm",
-           {partial, {"--long-prefill-token-threshold", "9000"}, {"--max-model-len", "8K"}}),
+      RelationsTold(
+          "vllm", {partial, {"--long-prefill-token-threshold", "9000"}, {"--max-model-len", "8K"}}),
       ElementsAre(HasSubstr("cannot be greater than the max_model_len (8192).")));
 }
 
 TEST(FlagRelationsTest, Sglang) {
   const GivenFlag priorities{"--enable-priority-scheduling", "true"};
-  EXPECT_THAT(Told("sglang", {priorities, {"--schedule-policy", "lof"}}), IsEmpty());
-  EXPECT_THAT(Told("sglang", {priorities, {"--schedule-policy", "lpm"}}),
+  EXPECT_THAT(RelationsTold("sglang", {priorities, {"--schedule-policy", "lof"}}), IsEmpty());
+  EXPECT_THAT(RelationsTold("sglang", {priorities, {"--schedule-policy", "lpm"}}),
               ElementsAre("--schedule-policy lpm: To use priority scheduling, schedule_policy must "
                           "be 'fcfs' or 'lof'. 'lpm' is not supported.; fcfs or lof, or no "
                           "--enable-priority-scheduling"));
-  EXPECT_THAT(Told("sglang", {{"--retraction-policy", "priority"}}),
+  EXPECT_THAT(RelationsTold("sglang", {{"--retraction-policy", "priority"}}),
               ElementsAre(HasSubstr("requires --enable-priority-scheduling")));
-  EXPECT_THAT(Told("sglang", {{"--enable-lora", "true"}, {"--max-lora-rank", "16"}}),
+  EXPECT_THAT(RelationsTold("sglang", {{"--enable-lora", "true"}, {"--max-lora-rank", "16"}}),
               ElementsAre(HasSubstr("specify both --max-lora-rank and --lora-target-modules")));
-  EXPECT_THAT(Told("sglang", {{"--lora-paths", "a=/a"}, {"--max-loaded-loras", "4"}}),
+  EXPECT_THAT(RelationsTold("sglang", {{"--lora-paths", "a=/a"}, {"--max-loaded-loras", "4"}}),
               ElementsAre(HasSubstr("max_loaded_loras=4, max_loras_per_batch=8; at least 8")));
-  EXPECT_THAT(Told("sglang", {{"--grpc-port", "30000"}}),
+  EXPECT_THAT(RelationsTold("sglang", {{"--grpc-port", "30000"}}),
               ElementsAre("--grpc-port 30000: --grpc-port (30000) must differ from --port (30000); "
                           "another port"));
-  EXPECT_THAT(Told("sglang", {{"--grpc-port", "30000"}, {"--port", "8000"}}), IsEmpty());
-  EXPECT_THAT(Told("sglang", {{"--enable-two-batch-overlap", "true"}}),
+  EXPECT_THAT(RelationsTold("sglang", {{"--grpc-port", "30000"}, {"--port", "8000"}}), IsEmpty());
+  EXPECT_THAT(RelationsTold("sglang", {{"--enable-two-batch-overlap", "true"}}),
               ElementsAre(HasSubstr("SGLang refuses it without either")));
-  EXPECT_THAT(
-      Told("sglang", {{"--enable-two-batch-overlap", "true"}, {"--moe-a2a-backend", "deepep"}}),
-      IsEmpty());
+  EXPECT_THAT(RelationsTold("sglang", {{"--enable-two-batch-overlap", "true"},
+                                       {"--moe-a2a-backend", "deepep"}}),
+              IsEmpty());
 }
 
 TEST(FlagRelationsTest, AddressesHavePorts) {
   const auto told = [](const char* address) {
-    return Told("sglang", {{"--dist-init-addr", address}});
+    return RelationsTold("sglang", {{"--dist-init-addr", address}});
   };
   for (const char* address : {"10.0.0.1:5000", "node-0:5000", "[fd00::1]:5000", "$HEAD", "<A>:1"}) {
     EXPECT_THAT(told(address), IsEmpty()) << address;

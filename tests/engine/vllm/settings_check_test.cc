@@ -9,7 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-std::vector<std::string> Told(const ParallelSizes& sizes, const EngineSettings& settings) {
+std::vector<std::string> SettingsTold(const ParallelSizes& sizes, const EngineSettings& settings) {
   std::vector<std::string> told;
   for (const Finding& f : CheckSettings(sizes, settings)) {
     told.push_back(f.id + ": " + f.subject + ": " + f.message + "; " + f.fix);
@@ -22,16 +22,16 @@ std::string Refused(const EngineSettings& settings) {
   return status ? "" : status.error().ToString();
 }
 
-TEST(VllmSettingsCheck, PlainSettingsPass) { EXPECT_THAT(Told({}, {}), IsEmpty()); }
+TEST(VllmSettingsCheck, PlainSettingsPass) { EXPECT_THAT(SettingsTold({}, {}), IsEmpty()); }
 
 TEST(VllmSettingsCheck, Batches) {
   EngineSettings s;
   s.max_num_batched_tokens = 1024;
   s.max_model_len = 32'768;
-  EXPECT_THAT(Told({}, s), IsEmpty());
+  EXPECT_THAT(SettingsTold({}, s), IsEmpty());
   s.enable_chunked_prefill = false;
   EXPECT_THAT(
-      Told({}, s),
+      SettingsTold({}, s),
       ElementsAre("engine.batched_tokens: --max-num-batched-tokens 1024: max_num_batched_tokens "
                   "(1024) is smaller than max_model_len (32768). This effectively limits the "
                   "maximum sequence length to max_num_batched_tokens and makes vLLM reject longer "
@@ -39,16 +39,16 @@ TEST(VllmSettingsCheck, Batches) {
                   "--max-num-batched-tokens 32768, or chunked prefill"));
   // The model's window is not known.
   s.max_model_len.reset();
-  EXPECT_THAT(Told({}, s), IsEmpty());
+  EXPECT_THAT(SettingsTold({}, s), IsEmpty());
   s.max_num_seqs = 2048;
   EXPECT_THAT(
-      Told({}, s),
+      SettingsTold({}, s),
       ElementsAre("engine.batched_tokens: --max-num-batched-tokens 1024: max_num_batched_tokens "
                   "(1024) must be greater than or equal to max_num_seqs (2048).; --max-num-seqs "
                   "1024"));
   // The card's default of tokens is not known.
   s.max_num_batched_tokens.reset();
-  EXPECT_THAT(Told({}, s), IsEmpty());
+  EXPECT_THAT(SettingsTold({}, s), IsEmpty());
 }
 
 TEST(VllmSettingsCheck, SizesAndBalance) {
@@ -56,22 +56,23 @@ TEST(VllmSettingsCheck, SizesAndBalance) {
   sizes.tp = 8;
   sizes.dcp = 3;
   EXPECT_THAT(
-      Told(sizes, {}),
+      SettingsTold(sizes, {}),
       ElementsAre("layout.dcp: --decode-context-parallel-size 3: tp_size=8 must be "
                   "divisible by dcp_size=3.; choose a divisor of the tensor-parallel size"));
   sizes.dcp = 4;
-  EXPECT_THAT(Told(sizes, {}), IsEmpty());
+  EXPECT_THAT(SettingsTold(sizes, {}), IsEmpty());
   EngineSettings s;
   s.enable_eplb = true;
-  EXPECT_THAT(Told(sizes, s),
+  EXPECT_THAT(SettingsTold(sizes, s),
               ElementsAre("layout.eplb: --enable-eplb: enable_expert_parallel must be True to use "
                           "EPLB.; --enable-expert-parallel"));
   sizes.expert_parallel = true;
-  EXPECT_THAT(Told(sizes, s), IsEmpty());
+  EXPECT_THAT(SettingsTold(sizes, s), IsEmpty());
   s.enable_lora = true;
   s.max_lora_rank = 12;
-  EXPECT_THAT(Told(sizes, s), ElementsAre(::testing::StartsWith("lora.settings: --max-lora-rank "
-                                                                "12: vLLM takes 1, 8, ")));
+  EXPECT_THAT(SettingsTold(sizes, s),
+              ElementsAre(::testing::StartsWith("lora.settings: --max-lora-rank "
+                                                "12: vLLM takes 1, 8, ")));
 }
 
 TEST(VllmSettingsCheck, Numbers) {
