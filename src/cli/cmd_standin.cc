@@ -1,13 +1,16 @@
 // shardplan standin: a checkpoint with true headers and no payload.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/context.h"
 #include "cli/deployment_options.h"
 #include "cli/terminal.h"
 #include "shardplan/base/file.h"
+#include "shardplan/base/suggest.h"
 #include "shardplan/base/units.h"
 #include "shardplan/checkpoint/inventory.h"
 #include "shardplan/checkpoint/standin.h"
@@ -79,6 +82,19 @@ Command AddStandinCommand(CLI::App* parent) {
                   &options->source);
   set->Positional("DIR", "Where to write; must be empty or not be there", &options->directory);
   AddAssumeOption(set.get(), &options->assumptions);
+  set->Value("--draft-method", "METHOD",
+             "The config is a draft's, for this method of --speculative-config: eagle, eagle3, "
+             "medusa, dflash or dspark. Heads often carry the name of a whole model",
+             [options](const std::string& text) -> Status {
+               static const std::vector<std::string> methods = {"eagle", "eagle3", "medusa",
+                                                                "dflash", "dspark"};
+               if (std::find(methods.begin(), methods.end(), text) == methods.end()) {
+                 return Fail(ErrorCode::kUsage, "--draft-method " + Printable(text),
+                             "expected " + JoinWithOr(methods));
+               }
+               options->assumptions.draft_method = text;
+               return {};
+             });
   return {app, set, [options] { return Run(*options); }};
 }
 

@@ -9,6 +9,7 @@
 #include "model/families/families.h"
 #include "model/families/unknown.h"
 #include "model/quantization_plan.h"
+#include "model/speculators.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/suggest.h"
 
@@ -58,8 +59,10 @@ const std::vector<Family>& Registry() {
         "EAGLE heads of Llama's shape: drafts for --speculative-config"},
        families::BuildEagle},
       {{"eagle3",
-        {"LlamaForCausalLMEagle3", "Eagle3LlamaForCausalLM"},
-        "EAGLE-3 heads of Llama's shape: drafts for --speculative-config"},
+        {"LlamaForCausalLMEagle3", "Eagle3LlamaForCausalLM", "Eagle3MiniMaxM2ForCausalLM",
+         "Eagle3Qwen2_5vlForCausalLM", "Eagle3Qwen3ForCausalLM", "Eagle3Qwen3vlForCausalLM",
+         "PeagleLlamaForCausalLM", "PeagleQwen3ForCausalLM"},
+        "EAGLE-3 heads of Llama's or Qwen3's layers: drafts for --speculative-config"},
        families::BuildEagle3},
       {{"eagle3-mla",
         {"Eagle3DeepseekV2ForCausalLM", "Eagle3DeepseekV3ForCausalLM"},
@@ -238,10 +241,28 @@ Status ParseAssumption(std::string_view text, Assumptions* out) {
   return bad("one of mtp=BOOL, mtp_embed=BOOL, stacked_experts=BOOL, inv_freq=N");
 }
 
+namespace {
+
+// What stands outside of what families read.
+void AddUse(const DraftShape& use, DraftShape* draft) {
+  draft->named = use.named;
+  draft->verifier = use.verifier;
+  draft->method = use.method;
+  draft->tokens = use.tokens;
+}
+
+}  // namespace
+
 Result<ModelSpec> BuildModelSpec(std::string_view config_text, const std::string& subject,
                                  const Assumptions& assumptions, std::string_view sidecar,
                                  const std::string& sidecar_path, const Inventory* headers) {
   SHARDPLAN_ASSIGN_OR_RETURN(nlohmann::json json, ParseConfigObject(config_text, subject));
+  DraftShape use;
+  const bool speculators = IsSpeculators(json);
+  if (speculators) {
+    ReadSpeculatorsUse(json, &use);
+    SHARDPLAN_ASSIGN_OR_RETURN(json, FromSpeculators(json, subject));
+  }
   ConfigReader config(json, subject);
   std::vector<std::string> names = config.StringListOr("architectures", {});
   const std::string named_type = config.StringOr("model_type", "");
@@ -252,10 +273,12 @@ Result<ModelSpec> BuildModelSpec(std::string_view config_text, const std::string
     names.emplace_back(name);
     json["architectures"] = names;
   }
-  if (!assumptions.draft_method.empty()) {
+  // vLLM leaves the class of a draft in the speculators format as it is.
+  if (!assumptions.draft_method.empty() && !speculators) {
     const std::string name =
         DraftClass(assumptions.draft_method, names.empty() ? "" : names.front(), named_type);
     if (!name.empty() && (names.empty() || name != names.front())) {
+      if (!names.empty()) use.named = names.front();
       names = {name};
       json["architectures"] = names;
     }
@@ -278,6 +301,8 @@ Result<ModelSpec> BuildModelSpec(std::string_view config_text, const std::string
       if (!plan.plain() && !known.stacked_experts) known.stacked_experts = false;
       SHARDPLAN_ASSIGN_OR_RETURN(ModelSpec spec, family->build(config, known));
       spec.arch.family = family->info.id;
+      AddUse(use, &spec.arch.draft);
+      if (!headers || (!headers->has_headers && !headers->has_index)) DropLeftOut(&spec.table);
       if (!type.empty()) {
         spec.findings.push_back({"model.architecture_from_type", Severity::kNote, subject,
                                  fmt::format("names no architecture: planned as {}, from its "

@@ -67,6 +67,16 @@ bool HasDraftNames(const Inventory& inventory) {
                      [](const std::string& pattern) { return pattern.starts_with("mtp."); });
 }
 
+// Whether an EAGLE-3 head's one layer is "layers.0." or "midlayer."; nothing where neither is
+// there.
+std::optional<bool> NumbersDraftLayers(const Inventory& inventory) {
+  for (const std::string& pattern : inventory.patterns) {
+    if (pattern.starts_with("midlayer.")) return false;
+    if (pattern.starts_with("layers.{}.")) return true;
+  }
+  return std::nullopt;
+}
+
 void DropAbsentRows(const std::vector<bool>& present, const Architecture& arch, Model* model) {
   std::vector<ModuleRow> kept;
   bool draft_absent = false;
@@ -113,6 +123,7 @@ Result<Model> LoadModel(const std::string& path, const Assumptions& assumptions,
     known.stacked_draft_experts = StacksExperts(inventory, /*draft=*/true);
   }
   if (!known.mtp && HasDraftNames(inventory)) known.mtp = true;
+  if (!known.numbered_draft_layers) known.numbered_draft_layers = NumbersDraftLayers(inventory);
   SHARDPLAN_ASSIGN_OR_RETURN(ModelSpec spec,
                              BuildModelSpec(text, config, known, sidecar,
                                             Printable(inventory.quant_config_path), &inventory));
@@ -140,6 +151,7 @@ Result<Model> LoadModel(const std::string& path, const Assumptions& assumptions,
         model.shape_basis = Basis::kExact;
         DropAbsentRows(report.row_present, model.arch, &model);
       } else {
+        DropLeftOut(&model.table);
         model.totals = Totals(model.table);
         model.findings.push_back(
             {"model.single_shard", Severity::kNote, Printable(path),

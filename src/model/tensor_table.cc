@@ -122,6 +122,10 @@ std::vector<StoredTensor> StoredTensors(const ModuleRow& row) {
   return out;
 }
 
+void DropLeftOut(TensorTable* table) {
+  std::erase_if(table->rows, [](const ModuleRow& row) { return row.left_out; });
+}
+
 std::vector<ModuleRow> SlicedRows(const TensorTable& table) {
   std::vector<ModuleRow> rows;
   for (const ModuleRow& row : table.rows) {

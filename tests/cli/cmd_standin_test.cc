@@ -85,5 +85,21 @@ TEST(StandinCommandTest, UsageErrors) {
   EXPECT_EQ(RunProgram("standin nowhere /tmp/x").code, 4);
 }
 
+// Heads that carry a whole model's name: only the method says what they are.
+TEST(StandinCommandTest, OfADraft) {
+  const TempDir dir;
+  dir.Write("config.json", R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 256,
+      "intermediate_size": 512, "num_hidden_layers": 1, "num_attention_heads": 8,
+      "num_key_value_heads": 8, "vocab_size": 320, "max_position_embeddings": 1024})");
+  const std::string source = "'" + dir.Path("config.json") + "' '";
+  Outcome outcome = RunProgram("standin " + source + dir.Path("head") + "' --draft-method eagle3");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(ReadText(dir.Path("head/model.safetensors")), HasSubstr("\"midlayer.mlp.up_proj"));
+  outcome = RunProgram("standin " + source + dir.Path("other") + "' --draft-method mtp");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--draft-method mtp: expected eagle, eagle3, medusa, dflash "
+                                     "or dspark"));
+}
+
 }  // namespace
 }  // namespace shardplan::cli

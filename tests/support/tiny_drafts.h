@@ -38,6 +38,28 @@ inline nlohmann::json TinyKimiK3Dspark() {
                                  {"markov_rank", 6}});
 }
 
+// Llama's layers, for a target as wide.
+inline nlohmann::json TinyEagle3(int64_t layers = 1) {
+  return With(TinyDecoder("LlamaForCausalLM", layers), {{"draft_vocab_size", 100}});
+}
+
+// The same in the speculators format, as RedHatAI publishes heads.
+inline nlohmann::json TinySpeculators() {
+  nlohmann::json layer = TinyDecoder("LlamaForCausalLM", 1);
+  layer.erase("architectures");
+  layer["model_type"] = "llama";
+  return {{"architectures", {"Eagle3DraftModel"}},
+          {"speculators_model_type", "eagle3"},
+          {"draft_vocab_size", 100},
+          {"target_hidden_size", nullptr},
+          {"eagle_aux_hidden_state_layer_ids", {1, 2, 3}},
+          {"transformer_layer_config", layer},
+          {"speculators_config",
+           {{"algorithm", "eagle3"},
+            {"proposal_methods", {{{"proposal_type", "greedy"}, {"speculative_tokens", 3}}}},
+            {"verifier", {{"name_or_path", "org/verifier"}}}}}};
+}
+
 inline nlohmann::json TinyMedusa() {
   return {{"architectures", {"MedusaModel"}},
           {"hidden_size", 32},

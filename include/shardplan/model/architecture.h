@@ -127,6 +127,22 @@ struct VisionShape {
   bool heads_must_divide = false;  // the engine refuses other TP sizes instead of replicating
 };
 
+// What a draft for speculative decoding was made for; all zero and empty for other models.
+struct DraftShape {
+  // The class that its config names, where the engine builds another out of it; else empty.
+  std::string named;
+  int64_t words = 0;          // that its own head covers; 0: it has none of its own
+  int64_t target_hidden = 0;  // width of the hidden states that it takes of its target
+  int64_t joined = 0;         // how many of them it joins; 0: the last alone
+  // After how many layers of the target they are taken, as vLLM counts: 0 is the embedding. Empty:
+  // the config leaves it to the engine.
+  std::vector<int64_t> target_layers;
+  // Of the speculators format, which names them; empty and 0 in others.
+  std::string verifier;  // the model that it drafts for
+  std::string method;    // vLLM's
+  int64_t tokens = 0;    // that it guesses
+};
+
 struct Architecture {
   std::string name;    // Hugging Face class: "KimiK3ForConditionalGeneration"
   std::string family;  // ours: "kimi-k3"
@@ -169,6 +185,7 @@ struct Architecture {
   MoeShape moe;
   VisionShape vision;
   Rotary rotary;
+  DraftShape draft;
 
   int64_t attn_res_block = 0;  // layers between attention-residual blocks; 0: none
   int64_t mtp_layers = 0;      // announced multi-token-prediction layers

@@ -29,6 +29,9 @@ struct Assumptions {
   // The method that a draft of its own is loaded for ("eagle"): engines read another class out of
   // its config then (model/draft_class.h). Empty: the class that the config names.
   std::string draft_method = {};
+  // Whether an EAGLE-3 head of one layer calls it "layers.0." and not "midlayer.". Absent: as its
+  // files do, or its format.
+  std::optional<bool> numbered_draft_layers = {};
 
   friend bool operator==(const Assumptions&, const Assumptions&) = default;
 };

@@ -153,6 +153,10 @@ struct ModuleRow {
 
   bool stored = true;     // false: the engine creates it, no checkpoint holds it
   bool optional = false;  // its absence from a checkpoint is a property of it, not damage
+  // Published files leave it out, and a draft takes its target's: without a list of tensors it is
+  // not there, and stand-ins don't write it.
+  bool left_out = false;
+  bool frozen_copy = false;  // a draft's copy of its target's table, which engines keep once
 
   // How many modules the row stands for.
   int64_t Count() const;
@@ -192,6 +196,9 @@ struct TensorTable {
   std::vector<NameAlias> aliases;  // tried in order, where a name is not a row's
   ShardRule shard_rule = ShardRule::kGreedy;
 };
+
+// Takes out the rows that published files leave out.
+void DropLeftOut(TensorTable* table);
 
 // The rows of `table` as the engine slices them: a row with parts becomes one row a part, which
 // share its parameter.

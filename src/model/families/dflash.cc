@@ -13,7 +13,7 @@ Result<ModelSpec> BuildDflash(ConfigReader& config, const Assumptions&) {
   if (!config.ok()) return tl::unexpected(config.error());
   TableBuilder t(&spec.table, a.dtype);
   AddBlockDraft(t, &spec.table, a, draft);
-  AddDraftHead(t, a, draft.words);
+  AddDraftHead(t, a, draft.words, draft.LeavesHeadOut(a));
   return spec;
 }
 

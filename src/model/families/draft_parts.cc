@@ -72,32 +72,88 @@ int64_t ReadDraftLayers(ConfigReader& config, DraftAttention attention, Architec
   return layers;
 }
 
-void AddDraftEmbedding(TableBuilder& t, const Architecture& a) {
-  t.At(Placement::kLastStage)
-      .Tensor("embed_tokens.weight", "model.embed_tokens.weight", Role::kEmbedding,
-              Split::kVocabulary, Shape{a.vocabulary, a.hidden})
-      .optional = true;
+DraftWords WordsOf(ConfigReader& config, const Architecture& a, DraftWords usual) {
+  if (a.draft.target_hidden != a.hidden) return DraftWords::kOwn;
+  if (!config.Has("speculators_config")) return usual;
+  const bool trained = config.BoolOr("embed_requires_grad", false);
+  return trained ? DraftWords::kOwn : DraftWords::kFrozenCopy;
 }
 
-void AddDraftHead(TableBuilder& t, const Architecture& a, int64_t words) {
-  t.At(Placement::kLastStage)
-      .Tensor("lm_head.weight", "lm_head.weight", Role::kHead, Split::kVocabulary,
-              Shape{words, a.hidden})
-      .optional = true;
+void AddDraftEmbedding(TableBuilder& t, const Architecture& a, DraftWords words) {
+  ModuleRow& row = t.At(Placement::kLastStage)
+                       .Tensor("embed_tokens.weight", "model.embed_tokens.weight", Role::kEmbedding,
+                               Split::kVocabulary, Shape{a.vocabulary, a.hidden});
+  row.optional = true;
+  row.left_out = words == DraftWords::kLeftOut;
+  row.frozen_copy = words == DraftWords::kFrozenCopy;
+}
+
+void AddDraftHead(TableBuilder& t, const Architecture& a, int64_t words, bool left_out) {
+  const auto may_be_absent = [&](ModuleRow& row) {
+    row.optional = true;
+    row.left_out = left_out;
+  };
+  may_be_absent(t.At(Placement::kLastStage)
+                    .Tensor("lm_head.weight", "lm_head.weight", Role::kHead, Split::kVocabulary,
+                            Shape{words, a.hidden}));
   ModuleRow& d2t =
       t.Tensor("d2t", "draft_id_to_target_id", Role::kHead, Split::kReplicated, Shape{words});
   d2t.dtype = d2t.device_dtype = DType::kI64;
-  d2t.optional = true;
+  may_be_absent(d2t);
   ModuleRow& t2d =
       t.At(Placement::kNotLoaded)
           .Tensor("t2d", "t2d", Role::kLeftover, Split::kReplicated, Shape{a.vocabulary});
   t2d.dtype = t2d.device_dtype = DType::kBool;
-  t2d.optional = true;
+  may_be_absent(t2d);
 }
 
-void AddEagle3Layers(TableBuilder& t, TensorTable* table, const Architecture& a,
+int64_t ReadJoined(ConfigReader& config) {
+  constexpr int64_t kDefault = 3;
+  if (config.Has("num_aux_hidden_states")) return config.Int("num_aux_hidden_states", 1, 1024);
+  ConfigReader eagle = config.ObjectOr("eagle_config");
+  constexpr const char* kLayers = "eagle_aux_hidden_state_layer_ids";
+  const int64_t named =
+      eagle.Has(kLayers) ? static_cast<int64_t>(eagle.IntList(kLayers, -1, kMaxLayers).size()) : 0;
+  config.Adopt(eagle);
+  return named > 0 ? named : kDefault;
+}
+
+std::vector<int64_t> ReadTargetLayers(ConfigReader& config) {
+  struct Place {
+    const char* section;  // empty: the top level
+    const char* key;
+    int64_t shift;
+  };
+  constexpr Place kPlaces[] = {{"", "eagle_aux_hidden_state_layer_ids", 0},
+                               {"dflash_config", "target_layer_ids", 1},
+                               {"", "dspark_target_layer_ids", 1},
+                               {"", "target_layer_ids", 1},
+                               {"dflash_config", "layer_ids", 0},
+                               {"eagle_config", "layer_ids", 0},
+                               {"eagle_config", "eagle_aux_hidden_state_layer_ids", 0}};
+  const auto read = [&](ConfigReader& from, const Place& place) {
+    std::vector<int64_t> layers;
+    if (from.Has(place.key)) layers = from.IntList(place.key, -1, kMaxLayers);
+    for (int64_t& layer : layers) layer += place.shift;
+    return layers;
+  };
+  for (const Place& place : kPlaces) {
+    std::vector<int64_t> layers;
+    if (*place.section == '\0') {
+      layers = read(config, place);
+    } else {
+      ConfigReader inner = config.ObjectOr(place.section);
+      layers = read(inner, place);
+      config.Adopt(inner);
+    }
+    if (!layers.empty()) return layers;
+  }
+  return {};
+}
+
+void AddEagle3Layers(TableBuilder& t, TensorTable* table, const Architecture& a, bool numbered,
                      const std::function<void(const std::string& prefix, bool first)>& add) {
-  if (a.layers() == 1) {
+  if (a.layers() == 1 && !numbered) {
     t.At(Placement::kLastStage);
     const size_t begin = table->rows.size();
     add("midlayer.", true);
@@ -109,6 +165,7 @@ void AddEagle3Layers(TableBuilder& t, TensorTable* table, const Architecture& a,
   }
   t.In(LayerSet::Range(0, 1));
   add("layers.{L}.", true);
+  if (a.layers() == 1) return;
   t.In(LayerSet::Range(1, a.layers()));
   add("layers.{L}.", false);
 }
@@ -125,6 +182,11 @@ BlockDraft ReadBlockDraft(ConfigReader& config, Architecture* a) {
   if (FromDraftConfig(config, "use_aux_hidden_state", flag(true))) {
     draft.features = ReadFeatures(config, layers);
   }
+  a->draft.words = draft.words;
+  a->draft.target_hidden = draft.target_hidden;
+  a->draft.joined = draft.features;
+  a->draft.target_layers = ReadTargetLayers(config);
+  draft.embedding = WordsOf(config, *a, DraftWords::kLeftOut);
   draft.sinks = FromDraftConfig(config, "attention_sink_bias",
                                 flag(config.BoolOr("add_swa_attention_sink_bias", false)));
   ReadWindows(config, a);
@@ -134,7 +196,7 @@ BlockDraft ReadBlockDraft(ConfigReader& config, Architecture* a) {
 void AddBlockDraft(TableBuilder& t, TensorTable* table, const Architecture& a,
                    const BlockDraft& draft) {
   table->layer_prefix = "model.layers.{L}.";
-  AddDraftEmbedding(t, a);
+  AddDraftEmbedding(t, a, draft.embedding);
   // Created whether or not the file has a mask of its own.
   t.Tensor("mask_embedding", "model.mask_embedding", Role::kDraft, Split::kReplicated,
            Shape{a.hidden})

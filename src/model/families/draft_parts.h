@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "model/families/decoder_parts.h"
 
@@ -17,17 +18,38 @@ namespace shardplan::families {
 enum class DraftAttention { kGrouped, kLatent };
 int64_t ReadDraftLayers(ConfigReader& config, DraftAttention attention, Architecture* arch);
 
-// "embed_tokens.weight" of the draft's vocabulary; a file may leave it out and take the target's.
-void AddDraftEmbedding(TableBuilder& t, const Architecture& arch);
+// What published files do with the embedding: leave it out, for the target's; store a copy of the
+// target's that training never changed; or store one of the draft's own.
+enum class DraftWords { kLeftOut, kFrozenCopy, kOwn };
+
+// As the widths and the format say: a draft of another width than its target's needs its own, those
+// of the speculators format store it and say whether it was trained (`embed_requires_grad`), and of
+// the rest it is as `usual`: left out of Llama's EAGLE-3 heads
+// (yuhuili/EAGLE3-LLaMA3.1-Instruct-8B, SpecForge) and z-lab's DFlash drafts, a frozen copy in
+// Kimi-K2's (lightseekorg, k-l-lambda).
+DraftWords WordsOf(ConfigReader& config, const Architecture& arch, DraftWords usual);
+
+// "embed_tokens.weight" of the draft's vocabulary.
+void AddDraftEmbedding(TableBuilder& t, const Architecture& arch, DraftWords words);
 
 // "lm_head.weight" over `words` of the target's, and which these are ("d2t"; "t2d", the reverse, is
-// not loaded). A file may leave them out.
-void AddDraftHead(TableBuilder& t, const Architecture& arch, int64_t words);
+// not loaded). A file may leave them out; `left_out`: published ones do.
+void AddDraftHead(TableBuilder& t, const Architecture& arch, int64_t words, bool left_out = false);
 
-// The layers of an EAGLE-3 head. A head of one layer calls it "midlayer.", of several "layers.N.";
-// `add` gets where names begin and whether the layer is the first, which sees twice the width.
-void AddEagle3Layers(TableBuilder& t, TensorTable* table, const Architecture& arch,
+// The layers of an EAGLE-3 head. A head of one layer calls it "midlayer." or, in the speculators
+// format, "layers.0."; of several "layers.N.". `add` gets where names begin and whether the layer
+// is the first, which sees twice the width.
+void AddEagle3Layers(TableBuilder& t, TensorTable* table, const Architecture& arch, bool numbered,
                      const std::function<void(const std::string& prefix, bool first)>& add);
+
+// How many hidden states of the target an EAGLE-3 head joins: three unless the config says
+// otherwise (models/llama_eagle3.py, models/deepseek_eagle3.py, main of November 2026).
+int64_t ReadJoined(ConfigReader& config);
+
+// After how many layers of the target a draft takes hidden states, in the order in which vLLM looks
+// for them (gpu/spec_decode/eagle/eagle3_utils.py:get_eagle3_aux_layers_from_config, 0cfdd2e1):
+// target_layer_ids count from one layer less. Empty where the config has no list.
+std::vector<int64_t> ReadTargetLayers(ConfigReader& config);
 
 // The backbone of DFlash and Qwen3 DSpark: Qwen3's layers, which write keys and values of the
 // target's hidden states into their cache and then guess a whole block at once. Beside its
@@ -38,6 +60,13 @@ struct BlockDraft {
   int64_t words = 0;
   bool bias = false;
   bool sinks = false;
+  DraftWords embedding = DraftWords::kLeftOut;
+
+  // Files leave the head out where its words are all of the target's (models/qwen3_dflash.py,
+  // qwen3_dspark.py: has_own_lm_head).
+  bool LeavesHeadOut(const Architecture& arch) const {
+    return embedding == DraftWords::kLeftOut && words == arch.vocabulary;
+  }
 };
 BlockDraft ReadBlockDraft(ConfigReader& config, Architecture* arch);
 void AddBlockDraft(TableBuilder& t, TensorTable* table, const Architecture& arch,

@@ -20,7 +20,7 @@ Result<ModelSpec> BuildQwen3(ConfigReader& config) {
   TableBuilder t(&spec.table, a.dtype);
   AddBlockDraft(t, &spec.table, a, draft);
   AddMarkovHead(t, a, markov);
-  AddDraftHead(t, a, draft.words);
+  AddDraftHead(t, a, draft.words, draft.LeavesHeadOut(a));
   return spec;
 }
 
@@ -39,6 +39,10 @@ Result<ModelSpec> BuildKimiK3(ConfigReader& config) {
   if (config.ok() && a.mla.q_lora_rank == 0) {
     config.Contradiction("q_lora_rank", "vLLM's draft needs compressed queries, found none");
   }
+  a.draft.words = words;
+  a.draft.target_hidden = target;
+  a.draft.joined = features;
+  a.draft.target_layers = ReadTargetLayers(config);
   if (!config.ok()) return tl::unexpected(config.error());
 
   spec.table.layer_prefix = "model.layers.{L}.";

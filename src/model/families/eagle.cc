@@ -17,11 +17,12 @@ Result<ModelSpec> BuildEagle(ConfigReader& config, const Assumptions&) {
   const bool mlp_bias = config.BoolOr("mlp_bias", false);
   const bool normed = config.BoolOr("add_para_norm", false);  // of HASS
   const bool fc_bias = config.BoolOr("bias", false);
+  a.draft.target_hidden = a.hidden;  // both go into `fc`, side by side
   if (!config.ok()) return tl::unexpected(config.error());
 
   spec.table.layer_prefix = "model.layers.{L}.";
   TableBuilder t(&spec.table, a.dtype);
-  AddDraftEmbedding(t, a);
+  AddDraftEmbedding(t, a, DraftWords::kFrozenCopy);
   const std::string p = "layers.{L}.";
   t.In(LayerSet::Range(0, layers));
   AddGqa(t, p, a, attention);

@@ -8,22 +8,7 @@
 #include "model/families/draft_parts.h"
 
 namespace shardplan::families {
-namespace {
-
-int64_t ReadJoined(ConfigReader& config) {
-  constexpr int64_t kDefault = 3;
-  if (config.Has("num_aux_hidden_states")) return config.Int("num_aux_hidden_states", 1, 1024);
-  ConfigReader eagle = config.ObjectOr("eagle_config");
-  constexpr const char* kLayers = "eagle_aux_hidden_state_layer_ids";
-  const int64_t named =
-      eagle.Has(kLayers) ? static_cast<int64_t>(eagle.IntList(kLayers, -1, kMaxLayers).size()) : 0;
-  config.Adopt(eagle);
-  return named > 0 ? named : kDefault;
-}
-
-}  // namespace
-
-Result<ModelSpec> BuildEagle3Mla(ConfigReader& config, const Assumptions&) {
+Result<ModelSpec> BuildEagle3Mla(ConfigReader& config, const Assumptions& assumptions) {
   ModelSpec spec;
   Architecture& a = spec.arch;
   ReadDraftLayers(config, DraftAttention::kLatent, &a);
@@ -31,12 +16,19 @@ Result<ModelSpec> BuildEagle3Mla(ConfigReader& config, const Assumptions&) {
   const int64_t target = config.DimOr("target_hidden_size", a.hidden);
   const int64_t joined = ReadJoined(config);
   const bool fc_norm = config.BoolOr("fc_norm", false);
+  a.draft.words = words;
+  a.draft.target_hidden = target;
+  a.draft.joined = joined;
+  a.draft.target_layers = ReadTargetLayers(config);
+  const DraftWords embedding = WordsOf(config, a, DraftWords::kFrozenCopy);
+  const bool numbered =
+      assumptions.numbered_draft_layers.value_or(config.Has("speculators_config"));
   if (!config.ok()) return tl::unexpected(config.error());
 
   spec.table.layer_prefix = "model.layers.{L}.";
   TableBuilder t(&spec.table, a.dtype);
-  AddDraftEmbedding(t, a);
-  AddEagle3Layers(t, &spec.table, a, [&](const std::string& p, bool first) {
+  AddDraftEmbedding(t, a, embedding);
+  AddEagle3Layers(t, &spec.table, a, numbered, [&](const std::string& p, bool first) {
     const size_t begin = spec.table.rows.size();
     AddMla(t, p, a);
     for (size_t i = begin; first && i < spec.table.rows.size(); ++i) {

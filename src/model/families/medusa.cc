@@ -33,6 +33,9 @@ Result<ModelSpec> BuildMedusa(ConfigReader& config, const Assumptions&) {
   const int64_t words = config.DimOr("truncated_vocab_size", a.vocabulary);
   const bool bias = config.BoolOr("medusa_fc_bias", false);
   const bool one_table = config.BoolOr("original_lm_head", false);
+  a.draft.target_hidden = a.hidden;
+  // Old heads don't say how many: vLLM takes the target's.
+  a.draft.words = config.Has("vocab_size") || words != a.vocabulary ? words : 0;
   if (!config.ok()) return tl::unexpected(config.error());
   a.mtp_layers = heads;
   a.attention = {AttentionKind::kNone};

@@ -84,5 +84,27 @@ TEST(DraftParts, MarkovAndConfidence) {
   EXPECT_EQ(Find(plain, "confidence_head.proj.weight"), nullptr);
 }
 
+// In the order in which vLLM looks for them; those that count layers stand for the state after.
+TEST(DraftParts, LayersOfTheTarget) {
+  const auto layers = [](const nlohmann::json& config) {
+    ConfigReader reader(config, "config.json");
+    std::vector<int64_t> out = families::ReadTargetLayers(reader);
+    EXPECT_TRUE(reader.ok());
+    return out;
+  };
+  using Layers = std::vector<int64_t>;
+  EXPECT_EQ(layers({{"hidden_size", 3}}), Layers());
+  EXPECT_EQ(layers({{"target_layer_ids", {1, 4}}}), (Layers{2, 5}));
+  EXPECT_EQ(layers({{"dspark_target_layer_ids", {-1, 4}}, {"target_layer_ids", {1}}}),
+            (Layers{0, 5}));
+  EXPECT_EQ(layers({{"dflash_config", {{"target_layer_ids", {3}}}}, {"target_layer_ids", {1}}}),
+            Layers{4});
+  EXPECT_EQ(layers({{"eagle_aux_hidden_state_layer_ids", {2}},
+                    {"dflash_config", {{"target_layer_ids", {3}}}}}),
+            Layers{2});
+  EXPECT_EQ(layers({{"eagle_config", {{"eagle_aux_hidden_state_layer_ids", {1, 2}}}}}),
+            (Layers{1, 2}));
+}
+
 }  // namespace
 }  // namespace shardplan

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "shardplan/checkpoint/inventory.h"
 #include "support/example_model.h"
 #include "support/tiny_families.h"
 
@@ -66,6 +67,50 @@ TEST(Eagle3, AHeadThatIsAskedFor) {
 // Without a vocabulary of its own it is a plain Llama.
 TEST(Eagle3, LlamaStaysLlama) {
   EXPECT_EQ(Build(DenseConfig("LlamaForCausalLM", 16, 24, 1, 4, 2, 130)).arch.family, "dense");
+}
+
+// Published heads leave the embedding out, where it is their target's: without a list of tensors
+// there is none, with one there may be.
+TEST(Eagle3, TheEmbeddingIsLeftOut) {
+  const nlohmann::json config = DenseConfig("LlamaForCausalLMEagle3", 16, 24, 1, 4, 2, 130);
+  const char* name = "embed_tokens.weight";
+  EXPECT_EQ(Find(Build(config), name), nullptr);
+  EXPECT_NE(Find(Build(With(config, {{"target_hidden_size", 32}})), name), nullptr);
+  Inventory listed;
+  listed.has_index = true;
+  const auto spec = BuildModelSpec(config.dump(), "config.json", {}, "", "", &listed);
+  ASSERT_TRUE(spec.has_value());
+  ASSERT_NE(Find(*spec, name), nullptr);
+  EXPECT_TRUE(Find(*spec, name)->optional);
+}
+
+TEST(Eagle3, NormsAndHiddenStatesByTheConfig) {
+  nlohmann::json config = DenseConfig("LlamaForCausalLMEagle3", 16, 24, 1, 4, 2, 130);
+  config["num_aux_hidden_states"] = 4;
+  config["norm_before_fc"] = true;
+  const ModelSpec one = Build(config);
+  EXPECT_EQ(Find(one, "fc")->shape, (Shape{16, 64}));
+  EXPECT_EQ(Find(one, "input_norm.weight")->shape, (Shape{64}));
+  EXPECT_EQ(Find(one, "fc_norm.0.weight"), nullptr);
+  config.erase("norm_before_fc");
+  config.erase("num_aux_hidden_states");
+  config["fc_norm"] = true;
+  config["eagle_config"] = {{"eagle_aux_hidden_state_layer_ids", {1, 2}}};
+  const ModelSpec each = Build(config);
+  EXPECT_EQ(Find(each, "fc_norm.1.weight")->shape, (Shape{16}));
+  EXPECT_EQ(Find(each, "fc_norm.2.weight"), nullptr);
+  EXPECT_EQ(Find(each, "fc")->shape, (Shape{16, 32}));
+}
+
+// As the files name it.
+TEST(Eagle3, OneLayerMayHaveANumber) {
+  const nlohmann::json config = DenseConfig("LlamaForCausalLMEagle3", 16, 24, 1, 4, 2, 130);
+  Assumptions numbered;
+  numbered.numbered_draft_layers = true;
+  const ModelSpec spec = Build(config, numbered);
+  ASSERT_NE(Find(spec, "layers.{L}.self_attn.q_proj"), nullptr);
+  EXPECT_EQ(Find(spec, "layers.{L}.self_attn.q_proj")->shape, (Shape{16, 32}));
+  EXPECT_EQ(Find(spec, "midlayer.self_attn.q_proj"), nullptr);
 }
 
 }  // namespace
