@@ -218,9 +218,16 @@ void NoteDraft(const Prepared& p, std::vector<Finding>* out) {
     out->push_back(
         {"speculative.drafter", Severity::kNote, "--speculative-config", std::move(what), ""});
   };
-  if (s && (s->method == "ngram" || s->method == "suffix")) {
-    add(fmt::format("{} guesses in host memory: no weights on a card and no part of the KV cache",
-                    s->method));
+  if (s && s->method == "suffix") {
+    add("suffix guesses in host memory: no weights on a card and no part of the KV cache");
+  }
+  if (s && s->method == "ngram") {
+    const bool one = s->lookup_min == s->lookup_max;
+    add(fmt::format(
+        "ngram guesses in host memory, after {} tokens that stood before: no weights on "
+        "a card and no part of the KV cache",
+        one ? std::to_string(s->lookup_min)
+            : fmt::format("{} to {}", s->lookup_min, s->lookup_max)));
   }
   if (!p.draft) return;
   const vllm::DraftOnRank draft = vllm::PlaceDraft(p.context, 0);

@@ -11,6 +11,7 @@
 #include "engine/vllm/kv_transfer.h"
 #include "engine/vllm/legality.h"
 #include "engine/vllm/lora.h"
+#include "engine/vllm/speculative_config.h"
 #include "engine/vllm/weights.h"
 #include "plan/cluster_use.h"
 #include "plan/issue_facts.h"
@@ -25,24 +26,33 @@
 namespace shardplan {
 namespace {
 
+vllm::DraftSource SourceOf(const Model& model, const Model* draft) {
+  const Model& source = draft ? *draft : model;
+  return {&model.arch, &source.arch, &source.table, source.guesses.has_value(), draft != nullptr};
+}
+
 // The drafter, where speculation asks for one with weights.
 Status PrepareDraft(const Environment& env, Prepared* out) {
   vllm::Context& c = out->context;
   if (!c.settings.speculation) return {};
-  const Model& source = env.draft_model ? *env.draft_model : *env.model;
   SHARDPLAN_ASSIGN_OR_RETURN(
       out->draft,
-      vllm::MakeDraft(*c.settings.speculation,
-                      {&env.model->arch, &source.arch, &source.table, source.guesses.has_value(),
-                       env.draft_model != nullptr, source.shape_basis == Basis::kExact},
-                      c.sizes, &out->findings));
+      vllm::MakeDraft(*c.settings.speculation, SourceOf(*env.model, env.draft_model.get()), c.sizes,
+                      &out->findings));
   if (out->draft) c.draft = &*out->draft;
   return {};
 }
 
+// What the engine makes of it: the draft's path that it is given may tell it another method.
+std::optional<Speculation> SpeculationOf(const EngineSettings& settings) {
+  std::optional<Speculation> s = settings.speculation;
+  if (s && settings.served_draft) vllm::HeedPath(*settings.served_draft, &*s);
+  return s;
+}
+
 // The model that speculation names.
 Result<std::shared_ptr<const Model>> DraftModelOf(const Deployment& deployment) {
-  const std::optional<Speculation>& s = deployment.settings.speculation;
+  const std::optional<Speculation> s = SpeculationOf(deployment.settings);
   static const std::set<std::string> nameless = {"ngram", "ngram_gpu", "suffix"};
   if (!s || s->model.empty() || nameless.contains(s->method)) {
     return std::shared_ptr<const Model>();
@@ -60,6 +70,7 @@ const std::string& VersionOf(const Environment& env, const Deployment& deploymen
 
 Result<Environment> MakeEnvironment(const Model& model, const Catalog& catalog,
                                     const ConfigStore& store, const Deployment& deployment) {
+  SHARDPLAN_RETURN_IF_ERROR(CheckServed(model, "vllm"));
   Environment env;
   env.model = &model;
   env.weights = std::make_shared<WeightCache>();
@@ -100,6 +111,19 @@ Result<Environment> MakeEnvironment(const Model& model, const Catalog& catalog,
   return env;
 }
 
+Result<std::vector<Finding>> CheckSpeculation(const Model& model, const Deployment& deployment) {
+  std::vector<Finding> findings;
+  const std::optional<Speculation> s = SpeculationOf(deployment.settings);
+  if (deployment.engine != "vllm") return findings;
+  SHARDPLAN_RETURN_IF_ERROR(CheckServed(model, deployment.engine));
+  if (!s) return findings;
+  SHARDPLAN_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> draft, DraftModelOf(deployment));
+  Result<std::optional<vllm::Draft>> made =
+      vllm::MakeDraft(*s, SourceOf(model, draft.get()), deployment.sizes, &findings);
+  if (!made) return tl::unexpected(std::move(made).error());
+  return findings;
+}
+
 Status Prepare(const Environment& env, const Deployment& deployment, Prepared* out) {
   SHARDPLAN_RETURN_IF_ERROR(CheckSizes(deployment));
   SHARDPLAN_RETURN_IF_ERROR(CheckOffload(deployment));
@@ -138,6 +162,7 @@ Status Prepare(const Environment& env, const Deployment& deployment, Prepared* o
   c.profile = &env.profile;
   c.sizes = deployment.sizes;
   c.settings = out->deployment.settings;
+  c.settings.speculation = SpeculationOf(c.settings);
   c.tp_spans_nodes = out->placement.tp_spans_nodes;
   c.experts_span_nodes = out->placement.ranks_per_node > 0 &&
                          deployment.sizes.expert_ranks() > out->placement.ranks_per_node;

@@ -40,6 +40,11 @@ struct Environment {
 Result<Environment> MakeEnvironment(const Model& model, const Catalog& catalog,
                                     const ConfigStore& store, const Deployment& deployment);
 
+// What can be said of the draft that --speculative-config names without a card: whether it suits
+// the model and its method. Nothing for other engines and without one. Fails as MakeEnvironment and
+// Prepare do of the same draft.
+Result<std::vector<Finding>> CheckSpeculation(const Model& model, const Deployment& deployment);
+
 // A deployment ready to be evaluated. Holds the objects its context points to, and is not moved
 // once made.
 struct Prepared {

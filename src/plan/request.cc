@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
+#include "engine/vllm/draft_fit.h"
 #include "engine/vllm/prefetch.h"
+#include "model/draft_class.h"
 #include "plan/cluster_use.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/units.h"
@@ -156,6 +159,28 @@ Result<GpuSpec> CardOf(const GpuSpec& card, const Deployment& d) {
   return gpu;
 }
 
+namespace {
+
+// Why the engine cannot load files of `plain` for a method of another kind. Nothing where they may
+// be of a class of the method's that is not known here; `contradict`: they are not, their tensors
+// are others.
+std::optional<Error> OtherKind(const std::string& option, const Model& plain,
+                               const std::string& method, bool contradict) {
+  const std::string shape = vllm::MethodOfShape(plain.arch);
+  const bool head = shape != "draft_model";
+  if (plain.guesses || shape == method || (!contradict && !head)) return std::nullopt;
+  const std::string& name = plain.arch.name;
+  return Error{
+      ErrorCode::kUsage, option,
+      fmt::format("method {}, and the draft's class is {}: vLLM builds {} out of its config, {}",
+                  method, Printable(name), Printable(DraftClass(method, name, "")),
+                  head ? "which its files don't fill"
+                       : "and fails on its tensors ('There is no module or parameter named …')"),
+      fmt::format(R"("method": "{}")", shape)};
+}
+
+}  // namespace
+
 Result<std::shared_ptr<const Model>> LoadDraftModel(const std::string& option,
                                                     const std::string& path,
                                                     const std::string& method) {
@@ -166,8 +191,33 @@ Result<std::shared_ptr<const Model>> LoadDraftModel(const std::string& option,
   }
   Assumptions assumptions;
   assumptions.draft_method = method;
-  SHARDPLAN_ASSIGN_OR_RETURN(Model model, LoadModel(path, assumptions));
-  return std::make_shared<const Model>(std::move(model));
+  Result<Model> model = LoadModel(path, assumptions);
+  if (!method.empty() && (!model || model->guesses)) {
+    const bool contradict = !model && model.error().code == ErrorCode::kInvalidInput;
+    const Result<Model> plain = LoadModel(path);
+    if (plain) {
+      if (auto error = OtherKind(option, *plain, method, contradict)) {
+        return tl::unexpected(std::move(*error));
+      }
+    }
+  }
+  if (!model) return tl::unexpected(std::move(model).error());
+  return std::make_shared<const Model>(*std::move(model));
+}
+
+Status CheckServed(const Model& model, const std::string& engine) {
+  const DraftShape& draft = model.arch.draft;
+  if (draft.method.empty()) return {};
+  const std::string what = "is a draft in the speculators format, not a model to serve";
+  if (engine != "vllm") return Fail(ErrorCode::kUnsupported, Printable(model.source), what);
+  const std::string verifier = draft.verifier.empty() ? "MODEL" : Printable(draft.verifier);
+  return Fail(ErrorCode::kUnsupported, Printable(model.source),
+              fmt::format("{}: vLLM serves the verifier that it names ({}), and this as its draft",
+                          what, draft.verifier.empty() ? "none here" : verifier),
+              fmt::format(R"(plan {} with --speculative-config '{{"method": "{}", "model": "{}", )"
+                          R"("num_speculative_tokens": {}}}')",
+                          verifier, Printable(draft.method), Printable(model.source),
+                          std::max<int64_t>(draft.tokens, 1)));
 }
 
 void ServeDraftDirectory(const std::string& path, const Model& draft, EngineSettings* settings) {

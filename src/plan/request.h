@@ -41,7 +41,7 @@ Result<GpuSpec> CardOf(const GpuSpec& card, const Deployment& deployment);
 
 // The draft that `option` names by a path, which has to be here: nothing is downloaded. `method` is
 // what it is loaded for, where that decides its class (model/draft_class.h). Fails with kUsage
-// where it is not here, and as LoadModel does.
+// where it is not here or its files are of another kind than the method's, and as LoadModel does.
 Result<std::shared_ptr<const Model>> LoadDraftModel(const std::string& option,
                                                     const std::string& path,
                                                     const std::string& method = "");
@@ -49,6 +49,11 @@ Result<std::shared_ptr<const Model>> LoadDraftModel(const std::string& option,
 // Where the engine finds a draft that was named by a file in its directory: that directory; nothing
 // where `path` is what the engine reads itself, or a place was given.
 void ServeDraftDirectory(const std::string& path, const Model& draft, EngineSettings* settings);
+
+// Whether an engine serves `model` itself. Fails with kUnsupported for a draft in the speculators
+// format: vLLM loads the model that it names in its place
+// (transformers_utils/config.py:maybe_override_with_speculators).
+Status CheckServed(const Model& model, const std::string& engine);
 
 }  // namespace shardplan
 

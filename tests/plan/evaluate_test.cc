@@ -195,7 +195,8 @@ TEST(EvaluatePlan, NgramsTakeNothing) {
   const Finding* const note = FindFinding(plan, "speculative.drafter");
   ASSERT_NE(note, nullptr);
   EXPECT_EQ(note->message,
-            "ngram guesses in host memory: no weights on a card and no part of the KV cache");
+            "ngram guesses in host memory, after 5 tokens that stood before: no weights on a card "
+            "and no part of the KV cache");
 }
 
 // Blocks that the deployment's logs show, with no calibration: within 5, 5 and 7 %, range included.

@@ -4,6 +4,8 @@
 
 #include "shardplan/base/units.h"
 #include "support/plan_world.h"
+#include "support/temp_dir.h"
+#include "support/tiny_drafts.h"
 
 namespace shardplan {
 namespace {
@@ -207,6 +209,33 @@ TEST_F(PrepareTest, DTypeChangesWhatIsCreated) {
   d.settings.dtype = "float32";
   EXPECT_EQ(Try(d), "");
   EXPECT_EQ(p_->table->rows[0].device_dtype, DType::kF32);
+}
+
+// A draft is looked at without a card, too: what is said is what a plan says.
+TEST(CheckSpeculationTest, NeedsNoCard) {
+  const testing_support::TempDir dir;
+  testing_support::WriteText(dir.Path("config.json"), testing_support::TinyEagle3().dump());
+  const Model& model = ExampleFromConfig("dense-70b");
+  Deployment d;
+  EXPECT_TRUE(CheckSpeculation(model, d)->empty());
+  d.settings.speculation = Speculation{};
+  d.settings.speculation->method = "eagle3";
+  d.settings.speculation->tokens = 3;
+  EXPECT_EQ(CheckSpeculation(model, d).error().message, "method eagle3 needs a model, found none");
+  d.settings.speculation->model = dir.path();
+  const auto findings = CheckSpeculation(model, d);
+  ASSERT_TRUE(findings.has_value()) << findings.error().ToString();
+  ASSERT_EQ(findings->size(), 1u);
+  EXPECT_EQ(findings->front().id, "speculative.hidden_size");
+  d.gpu = "h200-141";
+  d.sizes.tp = 8;
+  const Plan plan = testing_support::Evaluate(model, d);
+  const Finding* const told = testing_support::FindFinding(plan, "speculative.hidden_size");
+  ASSERT_NE(told, nullptr);
+  EXPECT_EQ(told->message, findings->front().message);
+  EXPECT_EQ(told->severity, Severity::kError);
+  d.engine = "sglang";
+  EXPECT_TRUE(CheckSpeculation(model, d)->empty());
 }
 
 }  // namespace

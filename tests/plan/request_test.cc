@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "support/plan_world.h"
+#include "support/temp_dir.h"
+#include "support/tiny_checkpoint.h"
+#include "support/tiny_drafts.h"
+#include "support/tiny_models.h"
 
 namespace shardplan {
 namespace {
@@ -69,6 +73,52 @@ TEST(Request, ADraftNamedByItsFileIsServedFromItsDirectory) {
   settings.served_draft = "/models/draft";
   ServeDraftDirectory(file, **draft, &settings);
   EXPECT_EQ(settings.served_draft, "/models/draft");
+}
+
+using testing_support::TempDir;
+using testing_support::WriteTiny;
+
+// Files of another kind than the method's: what vLLM builds of their config, they don't fill.
+TEST(Request, DraftsOfAnotherKind) {
+  const TempDir dir;
+  const auto error = [&](const nlohmann::json& config, const char* name, const char* method) {
+    WriteTiny(config, dir.Path(name));
+    const auto draft = LoadDraftModel("--draft", dir.Path(name), method);
+    return draft ? "loaded" : draft.error().ToString();
+  };
+  EXPECT_EQ(error(testing_support::TinyDense(), "whole", "eagle3"),
+            "--draft: method eagle3, and the draft's class is LlamaForCausalLM: vLLM builds "
+            "Eagle3LlamaForCausalLM out of its config, and fails on its tensors ('There is no "
+            "module or parameter named …'); \"method\": \"draft_model\"");
+  EXPECT_EQ(error(testing_support::TinyDflash(), "dflash", "eagle3"),
+            "--draft: method eagle3, and the draft's class is DFlashDraftModel: vLLM builds "
+            "Eagle3DFlashDraftModel out of its config, which its files don't fill; \"method\": "
+            "\"dflash\"");
+  EXPECT_EQ(error(testing_support::TinyEagle3(), "eagle3", "eagle3"), "loaded");
+  // What is wrong with the files themselves stays said of them.
+  testing_support::WriteText(dir.Path("whole/config.json"), "{");
+  EXPECT_EQ(LoadDraftModel("--draft", dir.Path("whole"), "eagle3").error().subject,
+            dir.Path("whole/config.json"));
+}
+
+TEST(Request, ADraftIsNotServed) {
+  const TempDir dir;
+  testing_support::WriteText(dir.Path("config.json"), testing_support::TinySpeculators().dump());
+  Result<Model> model = LoadModel(dir.Path("config.json"));
+  ASSERT_TRUE(model.has_value()) << model.error().ToString();
+  model->source = "RedHatAI/m-speculator.eagle3";
+  const Status status = CheckServed(*model, "vllm");
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(status.error().ToString(),
+            "RedHatAI/m-speculator.eagle3: is a draft in the speculators format, not a model to "
+            "serve: vLLM serves the verifier that it names (org/verifier), and this as its draft; "
+            "plan org/verifier with --speculative-config '{\"method\": \"eagle3\", \"model\": "
+            "\"RedHatAI/m-speculator.eagle3\", \"num_speculative_tokens\": 3}'");
+  EXPECT_EQ(CheckServed(*model, "sglang").error().ToString(),
+            "RedHatAI/m-speculator.eagle3: is a draft in the speculators format, not a model to "
+            "serve");
+  EXPECT_TRUE(CheckServed(testing_support::ExampleFromConfig("dense-70b"), "vllm"));
 }
 
 }  // namespace

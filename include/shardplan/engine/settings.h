@@ -26,11 +26,15 @@ struct GivenFlag {
 struct Speculation {
   std::string text;                     // as given, for the launch command
   std::string method;                   // aliases resolved: "mtp", …; empty: the model tells
+  std::string asked;                    // as given, where the draft's path tells vLLM another
   int64_t tokens = 0;                   // num_speculative_tokens; 0: what the draft's config says
   std::string model;                    // a path to the draft; empty: none
   std::optional<int64_t> draft_tp;      // draft_tensor_parallel_size
   bool keeps_probabilities = false;     // draft_sample_method "probabilistic"
   bool any_vocabulary = false;          // use_heterogeneous_vocab
+  int64_t lookup_min = 5;               // prompt_lookup_min, of n-grams; its default resolved
+  int64_t lookup_max = 5;               // prompt_lookup_max
+  int64_t tree_depth = 24;              // suffix_decoding_max_tree_depth
   std::vector<std::string> unmodelled;  // keys that change memory and are only passed on
   std::vector<std::string> unknown;     // keys that nobody here knows
 };

@@ -36,7 +36,6 @@ struct DraftSource {
   const TensorTable* table = nullptr;
   bool guessed = false;  // an architecture that no family covers
   bool loaded = false;   // for the draft, from files of its own
-  bool exact = false;    // its shapes were read from headers: absent tensors are absent
 };
 
 // Takes the drafter out of `source`, for pipelines of `pp` stages; nothing where the method has no

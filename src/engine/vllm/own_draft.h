@@ -12,16 +12,12 @@
 
 namespace shardplan::vllm {
 
-// The method that vLLM would find for a draft of this shape where none is given: "eagle3",
-// "medusa", …; "draft_model" for what is no head.
-std::string MethodOfShape(const Architecture& arch);
-
 // Why a method has no plan, whatever its draft; nothing where it may have one.
 std::optional<Error> MethodRefusal(const std::string& method);
 
-// Makes the drafter that `source` is. Word tables are the target's where the files store none, or
-// where vLLM replaces the stored ones: the embedding where there is one pipeline stage, the head
-// always. As MakeDraft in its errors.
+// Makes the drafter that `source` is, and checks it against its target (engine/vllm/draft_fit.h).
+// Word tables are the target's where the files store none, or a copy that was never trained. As
+// MakeDraft in its errors.
 Result<std::optional<Draft>> MakeOwnDraft(const Speculation& speculation, const DraftSource& source,
                                           const ParallelSizes& sizes,
                                           std::vector<Finding>* findings);

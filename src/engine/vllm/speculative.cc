@@ -127,7 +127,7 @@ void ResolveSpeculation(const Context& c, Resolved* r, std::vector<Finding>* fin
     }
   }
   // As many as the draft's config says; suffix decoding takes its tree's depth.
-  if (s.tokens == 0 && s.method == "suffix") r->draft_tokens = 24;
+  if (s.tokens == 0 && s.method == "suffix") r->draft_tokens = s.tree_depth;
   if (s.tokens == 0 && s.method == "mtp" && c.draft) {
     r->draft_tokens = c.draft->arch.mtp_layers;
   }
@@ -144,6 +144,13 @@ void ResolveSpeculation(const Context& c, Resolved* r, std::vector<Finding>* fin
                      "target model tensor_parallel_size",
                      *s.draft_tp),
          fmt::format(R"("draft_tensor_parallel_size": {})", c.sizes.tp)});
+  }
+  if (!s.asked.empty()) {
+    findings->push_back(
+        {"speculative.method", Severity::kWarning, kOption,
+         fmt::format("method {}, and the draft's path tells vLLM {}, which it takes", s.asked,
+                     s.method),
+         fmt::format(R"("method": "{}", or another path)", s.method)});
   }
   for (const std::string& key : s.unmodelled) {
     findings->push_back({"speculative.key_unmodelled", Severity::kNote, kOption,

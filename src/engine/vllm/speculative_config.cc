@@ -1,5 +1,7 @@
 #include "engine/vllm/speculative_config.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <utility>
@@ -21,7 +23,15 @@ const std::vector<std::string>& ReadKeys() {
                                                 "num_speculative_tokens",
                                                 "draft_tensor_parallel_size",
                                                 "draft_sample_method",
-                                                "use_heterogeneous_vocab"};
+                                                "use_heterogeneous_vocab",
+                                                "prompt_lookup_max",
+                                                "prompt_lookup_min",
+                                                "enable_adaptive_verification",
+                                                "dspark_draft_topk",
+                                                "suffix_decoding_max_tree_depth",
+                                                "suffix_decoding_max_cached_requests",
+                                                "suffix_decoding_max_spec_factor",
+                                                "suffix_decoding_min_token_prob"};
   return keys;
 }
 
@@ -42,21 +52,13 @@ const std::vector<std::string>& HarmlessKeys() {
                                                 "disable_eagle_block_drop",
                                                 "disable_by_batch_size",
                                                 "use_local_argmax_reduction",
-                                                "prompt_lookup_max",
-                                                "prompt_lookup_min",
                                                 "revision",
                                                 "code_revision",
                                                 "index_share_for_mtp_iteration",
                                                 "rejection_sample_method",
                                                 "synthetic_acceptance_rates",
                                                 "synthetic_acceptance_length",
-                                                "enable_adaptive_verification",
-                                                "dspark_draft_topk",
-                                                "speculative_token_tree",
-                                                "suffix_decoding_max_tree_depth",
-                                                "suffix_decoding_max_cached_requests",
-                                                "suffix_decoding_max_spec_factor",
-                                                "suffix_decoding_min_token_prob"};
+                                                "speculative_token_tree"};
   return keys;
 }
 
@@ -132,7 +134,88 @@ Status SortKeys(const nlohmann::json& json, Speculation* out) {
   return {};
 }
 
+tl::unexpected<Error> Refused(std::string what, std::string instead) {
+  return Fail(ErrorCode::kUsage, kOption, std::move(what), std::move(instead));
+}
+
+bool IsNgram(const std::string& method) { return method == "ngram" || method == "ngram_gpu"; }
+
+// The sizes of n-grams: of one that is missing the other's stand for both.
+Status ReadLookup(ConfigReader& reader, Speculation* out) {
+  constexpr int64_t kFar = int64_t{1} << 31;
+  constexpr const char* kKeys[] = {"prompt_lookup_min", "prompt_lookup_max"};
+  int64_t* const to[] = {&out->lookup_min, &out->lookup_max};
+  for (size_t i = 0; i < 2; ++i) {
+    if (!reader.Has(kKeys[i])) continue;
+    *to[i] = reader.Int(kKeys[i], -kFar, kFar);
+    if (!reader.Has(kKeys[1 - i])) *to[1 - i] = *to[i];
+    if (reader.ok() && *to[i] < 1) {
+      return Refused(
+          fmt::format("{} {}: vLLM would say: Input should be greater than or equal to 1", kKeys[i],
+                      *to[i]),
+          "a number of tokens");
+    }
+  }
+  if (reader.ok() && IsNgram(out->method) && out->lookup_min > out->lookup_max) {
+    return Refused(fmt::format("vLLM would say: prompt_lookup_min={} must be <= "
+                               "prompt_lookup_max={}",
+                               out->lookup_min, out->lookup_max),
+                   "the smaller of them as prompt_lookup_min");
+  }
+  return {};
+}
+
+// SpeculativeConfig._validate_suffix_decoding
+Status ReadSuffix(ConfigReader& reader, Speculation* out) {
+  constexpr int64_t kFar = int64_t{1} << 31;
+  constexpr double kWide = 1e12;
+  out->tree_depth = reader.IntOr("suffix_decoding_max_tree_depth", -kFar, kFar, out->tree_depth);
+  const int64_t cached = reader.IntOr("suffix_decoding_max_cached_requests", -kFar, kFar, 10000);
+  const double factor = reader.NumberOr("suffix_decoding_max_spec_factor", -kWide, kWide, 1);
+  const double least = reader.NumberOr("suffix_decoding_min_token_prob", -kWide, kWide, 0.1);
+  if (!reader.ok() || out->method != "suffix") return {};
+  const auto refuse = [](const char* key, const auto& value, const char* what) {
+    return Refused(fmt::format("vLLM would say: {}={} must be {}", key, value, what),
+                   "a value in that range");
+  };
+  if (out->tree_depth < 1) {
+    return refuse("suffix_decoding_max_tree_depth", out->tree_depth, ">= 1");
+  }
+  if (cached < 0) return refuse("suffix_decoding_max_cached_requests", cached, ">= 0");
+  if (factor < 0) return refuse("suffix_decoding_max_spec_factor", factor, ">= 0");
+  if (least < 0 || least > 1) return refuse("suffix_decoding_min_token_prob", least, "in [0, 1]");
+  return {};
+}
+
+// Keys of one method alone. Where the draft decides the method, nothing is known yet.
+Status CheckMethodKeys(ConfigReader& reader, const Speculation& s) {
+  const bool adaptive = reader.BoolOr("enable_adaptive_verification", false);
+  if (!reader.ok() || s.method.empty()) return {};
+  if (s.any_vocabulary && s.method != "draft_model") {
+    return Refused("vLLM would say: use_heterogeneous_vocab only works with method='draft_model'",
+                   "leave it out");
+  }
+  if (adaptive && s.method != "dspark") {
+    return Refused("vLLM would say: Adaptive verification only supported with DSpark",
+                   "leave enable_adaptive_verification out");
+  }
+  const bool has_weights = !IsNgram(s.method) && s.method != "suffix";
+  if (reader.Has("dspark_draft_topk") && has_weights && s.method != "dspark") {
+    return Refused("vLLM would say: dspark_draft_topk is only supported by DSpark", "leave it out");
+  }
+  return {};
+}
+
 }  // namespace
+
+void HeedPath(const std::string& path, Speculation* speculation) {
+  static const std::vector<std::string> yielding = {"", "draft_model", "medusa", "mlp_speculator"};
+  if (path.empty() || !Has(yielding, speculation->method)) return;
+  const std::string named = MethodOfName(path);
+  if (named.empty() || named == "ngram") return;
+  const std::string asked = std::exchange(speculation->method, named);
+  if (!asked.empty()) speculation->asked = asked;
+}
 
 Result<Speculation> ParseSpeculation(const std::string& text) {
   Speculation out;
@@ -167,6 +250,17 @@ Result<Speculation> ParseSpeculation(const std::string& text) {
   } else {
     out.method = MethodOfName(out.model);
   }
+  HeedPath(out.model, &out);
+  SHARDPLAN_RETURN_IF_ERROR(ReadLookup(reader, &out));
+  SHARDPLAN_RETURN_IF_ERROR(ReadSuffix(reader, &out));
+  SHARDPLAN_RETURN_IF_ERROR(CheckMethodKeys(reader, out));
+  if (out.any_vocabulary && out.keeps_probabilities) {
+    return Refused(
+        "vLLM would say: use_heterogeneous_vocab currently only supports greedy draft "
+        "sampling",
+        R"("draft_sample_method": "greedy")");
+  }
+  if (!reader.ok()) return AsUsage(reader.error());
   return out;
 }
 

@@ -84,7 +84,7 @@ Status PrepareDraft(const SglangEnvironment& env, SglangPrepared* out) {
     Result<std::optional<vllm::Draft>> made =
         vllm::MakeDraft(speculation,
                         {&env.model->arch, &source.arch, &source.table, source.guesses.has_value(),
-                         env.draft_model != nullptr, source.shape_basis == Basis::kExact},
+                         env.draft_model != nullptr},
                         out->sizes, &ignored);
     if (made && *made) draft.model = std::move(**made);
   }
@@ -253,6 +253,7 @@ const std::string& VersionOf(const SglangEnvironment& env, const Deployment& dep
 Result<SglangEnvironment> MakeSglangEnvironment(const Model& model, const Catalog& catalog,
                                                 const ConfigStore& store,
                                                 const Deployment& deployment) {
+  SHARDPLAN_RETURN_IF_ERROR(CheckServed(model, "sglang"));
   SglangEnvironment env;
   env.model = &model;
   env.weights = std::make_shared<WeightCache>();

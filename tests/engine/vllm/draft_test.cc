@@ -14,9 +14,8 @@ using testing_support::Build;
 TEST(MakeDraft, TakesTheMtpRowsOutOfTheTable) {
   const ModelSpec spec = Build(testing_support::TinyDeepseek());
   std::vector<Finding> findings;
-  const auto draft =
-      MakeDraft(*ParseSpeculation(R"({"method": "mtp"})"),
-                {&spec.arch, &spec.arch, &spec.table, false, false, true}, {}, &findings);
+  const auto draft = MakeDraft(*ParseSpeculation(R"({"method": "mtp"})"),
+                               {&spec.arch, &spec.arch, &spec.table, false, false}, {}, &findings);
   ASSERT_TRUE(draft.has_value() && draft->has_value());
   const Draft& d = **draft;
   EXPECT_TRUE(d.in_checkpoint);
@@ -39,9 +38,8 @@ TEST(MakeDraft, TakesTheMtpRowsOutOfTheTable) {
 TEST(MakeDraft, MtpOfLongcatFlash) {
   const ModelSpec spec = Build(testing_support::TinyLongcatFlash());
   std::vector<Finding> findings;
-  const auto draft =
-      MakeDraft(*ParseSpeculation(R"({"method": "mtp"})"),
-                {&spec.arch, &spec.arch, &spec.table, false, false, true}, {}, &findings);
+  const auto draft = MakeDraft(*ParseSpeculation(R"({"method": "mtp"})"),
+                               {&spec.arch, &spec.arch, &spec.table, false, false}, {}, &findings);
   ASSERT_TRUE(draft.has_value() && draft->has_value());
   const Architecture& a = (*draft)->arch;
   EXPECT_EQ(a.attention, std::vector<AttentionKind>{AttentionKind::kMla});
@@ -54,9 +52,8 @@ TEST(MakeDraft, MtpOfLongcatFlash) {
 TEST(MakeDraft, MtpOfAnotherCheckpoint) {
   const ModelSpec spec = Build(testing_support::TinyDeepseek());
   std::vector<Finding> findings;
-  const auto draft =
-      MakeDraft(*ParseSpeculation(R"({"method": "mtp", "model": "x"})"),
-                {&spec.arch, &spec.arch, &spec.table, false, true, true}, {}, &findings);
+  const auto draft = MakeDraft(*ParseSpeculation(R"({"method": "mtp", "model": "x"})"),
+                               {&spec.arch, &spec.arch, &spec.table, false, true}, {}, &findings);
   ASSERT_TRUE(draft.has_value() && draft->has_value());
   EXPECT_FALSE((*draft)->in_checkpoint);
   EXPECT_FALSE((*draft)->of_its_own);
@@ -65,9 +62,8 @@ TEST(MakeDraft, MtpOfAnotherCheckpoint) {
 TEST(MakeDraft, AnArchitectureMadeUpFromHeaders) {
   const ModelSpec spec = Build(testing_support::TinyDeepseek());
   std::vector<Finding> findings;
-  const auto draft =
-      MakeDraft(*ParseSpeculation(R"({"method": "mtp"})"),
-                {&spec.arch, &spec.arch, &spec.table, true, false, true}, {}, &findings);
+  const auto draft = MakeDraft(*ParseSpeculation(R"({"method": "mtp"})"),
+                               {&spec.arch, &spec.arch, &spec.table, true, false}, {}, &findings);
   ASSERT_FALSE(draft.has_value());
   EXPECT_EQ(draft.error().code, ErrorCode::kUnsupported);
   EXPECT_EQ(draft.error().ToString(),

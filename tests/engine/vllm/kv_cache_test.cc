@@ -97,7 +97,7 @@ std::optional<vllm::Draft> Speculate(const nlohmann::json& row, VllmContext* c) 
   s.speculation = *vllm::ParseSpeculation(json.dump());
   const ModelSpec& spec = c->spec();
   const Result<std::optional<vllm::Draft>> draft =
-      vllm::MakeDraft(*s.speculation, {&spec.arch, &spec.arch, &spec.table, false, false, false},
+      vllm::MakeDraft(*s.speculation, {&spec.arch, &spec.arch, &spec.table, false, false},
                       c->context.sizes, &c->findings);
   return draft ? *draft : std::nullopt;
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/vllm/speculative_config.h"
+#include "shardplan/checkpoint/inventory.h"
 #include "support/example_model.h"
 #include "support/tiny_drafts.h"
 #include "support/tiny_models.h"
@@ -19,16 +20,19 @@ using testing_support::With;
 
 // The names of the rows that the drafter keeps, or the error.
 std::vector<std::string> RowsOf(const nlohmann::json& draft, const std::string& json,
-                                bool exact = false, int64_t pp = 1,
+                                bool listed = false, int64_t pp = 1,
                                 std::vector<Finding>* findings = nullptr) {
   const ModelSpec target = Build(testing_support::TinyDense());
-  const ModelSpec source = Build(draft);
+  // With a list of tensors, what published files leave out may be there.
+  Inventory inventory;
+  inventory.has_index = listed;
+  const ModelSpec source = *BuildModelSpec(draft.dump(), "config.json", {}, "", "", &inventory);
   ParallelSizes sizes;
   sizes.pp = pp;
   std::vector<Finding> unused;
   const auto made = MakeOwnDraft(*ParseSpeculation(json),
-                                 {&target.arch, &source.arch, &source.table, false, true, exact},
-                                 sizes, findings ? findings : &unused);
+                                 {&target.arch, &source.arch, &source.table, false, true}, sizes,
+                                 findings ? findings : &unused);
   if (!made) return {made.error().ToString()};
   std::vector<std::string> names;
   for (const ModuleRow& row : (*made)->table.rows) names.push_back(row.name);
@@ -43,16 +47,33 @@ TEST(MakeOwnDraft, AnEaglesEmbeddingIsTheTargets) {
   constexpr const char* kEagle = R"({"method": "eagle", "model": "x"})";
   const nlohmann::json head = testing_support::TinyEagle();
   EXPECT_THAT(RowsOf(head, kEagle), Not(Contains(kEmbedding)));
-  EXPECT_THAT(RowsOf(head, kEagle, /*exact=*/true), Not(Contains(kEmbedding)));
-  EXPECT_THAT(RowsOf(head, kEagle, /*exact=*/true, /*pp=*/2), Contains(kEmbedding));
+  EXPECT_THAT(RowsOf(head, kEagle, /*listed=*/true), Not(Contains(kEmbedding)));
+  EXPECT_THAT(RowsOf(head, kEagle, /*listed=*/true, /*pp=*/2), Contains(kEmbedding));
 }
 
 TEST(MakeOwnDraft, OfOtherHeadsAStoredOneIsKept) {
   constexpr const char* kEagle3 = R"({"method": "eagle3", "model": "x"})";
-  const nlohmann::json head = testing_support::TinyEagle3Mla();
+  const nlohmann::json head =
+      With(testing_support::TinyEagle3(), {{"architectures", {"LlamaForCausalLMEagle3"}}});
   EXPECT_THAT(RowsOf(head, kEagle3), Not(Contains(kEmbedding)));
-  EXPECT_THAT(RowsOf(head, kEagle3, /*exact=*/true), Contains(kEmbedding));
+  EXPECT_THAT(RowsOf(head, kEagle3, /*listed=*/true), Contains(kEmbedding));
   EXPECT_THAT(RowsOf(head, kEagle3), Contains(kHead));
+}
+
+// Kimi-K2's heads store a copy of the target's, and those of the speculators format say whether
+// theirs was trained.
+TEST(MakeOwnDraft, AFrozenCopyIsTheTargets) {
+  constexpr const char* kEagle3 = R"({"method": "eagle3", "model": "x"})";
+  for (const nlohmann::json& head :
+       {testing_support::TinyEagle3Mla(), testing_support::TinySpeculators()}) {
+    for (const bool listed : {false, true}) {
+      EXPECT_THAT(RowsOf(head, kEagle3, listed), Not(Contains(kEmbedding)));
+      EXPECT_THAT(RowsOf(head, kEagle3, listed, /*pp=*/2), Contains(kEmbedding));
+    }
+  }
+  const nlohmann::json trained =
+      With(testing_support::TinySpeculators(), {{"embed_requires_grad", true}});
+  EXPECT_THAT(RowsOf(trained, kEagle3), Contains(kEmbedding));
 }
 
 // Where nothing is stored the last of several stages still needs a table to look guesses up in.
@@ -83,21 +104,12 @@ TEST(MakeOwnDraft, MedusaHasAHeadForEveryToken) {
   std::vector<Finding> findings;
   const auto made = MakeOwnDraft(
       *ParseSpeculation(R"({"method": "medusa", "model": "x", "num_speculative_tokens": 2})"),
-      {&target.arch, &source.arch, &source.table, false, true, false}, {}, &findings);
+      {&target.arch, &source.arch, &source.table, false, true}, {}, &findings);
   ASSERT_TRUE(made.has_value());
   for (const ModuleRow& row : (*made)->table.rows) {
     EXPECT_EQ(row.blocks, 2);
     EXPECT_EQ(row.shape, row.role == Role::kHead ? (Shape{200, 32}) : (Shape{32, 32}));
   }
-}
-
-TEST(MakeOwnDraft, TheMethodIsTheShapesWhereNoneIsGiven) {
-  EXPECT_EQ(MethodOfShape(Build(testing_support::TinyEagle()).arch), "eagle");
-  EXPECT_EQ(MethodOfShape(Build(testing_support::TinyEagle3Mla()).arch), "eagle3");
-  EXPECT_EQ(MethodOfShape(Build(testing_support::TinyDflash()).arch), "dflash");
-  EXPECT_EQ(MethodOfShape(Build(testing_support::TinyQwen3Dspark()).arch), "dspark");
-  EXPECT_EQ(MethodOfShape(Build(testing_support::TinyMedusa()).arch), "medusa");
-  EXPECT_EQ(MethodOfShape(Build(testing_support::TinyDense()).arch), "draft_model");
 }
 
 TEST(MakeOwnDraft, WordsOfAWholeModelAreTheTargets) {
@@ -124,7 +136,7 @@ TEST(MakeOwnDraft, Refusals) {
   std::vector<Finding> findings;
   const auto made =
       MakeOwnDraft(*ParseSpeculation(R"({"method": "dflash", "model": "x"})"),
-                   {&target.arch, &source.arch, &source.table, false, true, false}, {}, &findings);
+                   {&target.arch, &source.arch, &source.table, false, true}, {}, &findings);
   ASSERT_FALSE(made.has_value());
   EXPECT_EQ(made.error().ToString(),
             "--speculative-config: dflash for DeepseekV4ForCausalLM is not modelled: how vLLM "

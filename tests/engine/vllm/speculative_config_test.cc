@@ -63,6 +63,103 @@ TEST(ParseSpeculation, KeysThatAreOnlyPassedOn) {
   EXPECT_TRUE(s->keeps_probabilities);
 }
 
+// A path outweighs the methods that it doesn't fit.
+TEST(ParseSpeculation, APathOutweighsAMethod) {
+  const auto method = [](const char* asked, const char* model) {
+    const auto s = ParseSpeculation(std::string(R"({"method": ")") + asked + R"(", "model": ")" +
+                                    model + R"("})");
+    EXPECT_TRUE(s.has_value()) << asked;
+    return s ? s->method + " of " + s->asked : "";
+  };
+  EXPECT_EQ(method("medusa", "heads/EAGLE3-LLaMA3.1"), "eagle3 of medusa");
+  EXPECT_EQ(method("draft_model", "z-lab/Qwen3-8B-DFlash-b16"), "dflash of draft_model");
+  EXPECT_EQ(method("eagle", "heads/EAGLE3-LLaMA3.1"), "eagle of ");
+  EXPECT_EQ(method("draft_model", "small"), "draft_model of ");
+}
+
+// The path that the engine is given may be another than the one that was planned from.
+TEST(HeedPath, TellsTheMethod) {
+  Speculation s = *ParseSpeculation(R"({"model": "head/config.json"})");
+  HeedPath("org/head", &s);
+  EXPECT_EQ(s.method, "");
+  HeedPath("RedHatAI/m-speculator.eagle3", &s);
+  EXPECT_EQ(s.method, "eagle3");
+  EXPECT_EQ(s.asked, "");
+  HeedPath("z-lab/DFlash", &s);
+  EXPECT_EQ(s.method, "eagle3");
+}
+
+// One that is missing is as the other; without both they are 5.
+TEST(ParseSpeculation, SizesOfNgrams) {
+  const auto sizes = [](const std::string& keys) {
+    const auto s =
+        ParseSpeculation(R"({"method": "ngram", "num_speculative_tokens": 3)" + keys + "}");
+    EXPECT_TRUE(s.has_value()) << keys << s.error().ToString();
+    return s ? std::pair(s->lookup_min, s->lookup_max) : std::pair<int64_t, int64_t>();
+  };
+  using Sizes = std::pair<int64_t, int64_t>;
+  EXPECT_EQ(sizes(""), Sizes(5, 5));
+  EXPECT_EQ(sizes(R"(, "prompt_lookup_max": 3)"), Sizes(3, 3));
+  EXPECT_EQ(sizes(R"(, "prompt_lookup_min": 7)"), Sizes(7, 7));
+  EXPECT_EQ(sizes(R"(, "prompt_lookup_min": 2, "prompt_lookup_max": 4)"), Sizes(2, 4));
+  constexpr const char* kOrder =
+      "--speculative-config: vLLM would say: prompt_lookup_min=4 must be <= prompt_lookup_max=3; "
+      "the smaller of them as prompt_lookup_min";
+  for (const char* method : {"ngram", "ngram_gpu", "[ngram]"}) {
+    EXPECT_EQ(
+        ErrorOf(std::string(R"({"prompt_lookup_min": 4, "prompt_lookup_max": 3, "method": ")") +
+                method + "\"}"),
+        kOrder);
+  }
+  EXPECT_EQ(ErrorOf(R"({"method": "mtp", "prompt_lookup_min": 4, "prompt_lookup_max": 3})"),
+            "read");
+  EXPECT_EQ(ErrorOf(R"({"method": "mtp", "prompt_lookup_max": 0})"),
+            "--speculative-config: prompt_lookup_max 0: vLLM would say: Input should be greater "
+            "than or equal to 1; a number of tokens");
+  EXPECT_NE(ErrorOf(R"({"method": "ngram", "prompt_lookup_min": "2"})"), "read");
+}
+
+TEST(ParseSpeculation, SizesOfSuffixes) {
+  EXPECT_EQ(ParseSpeculation(R"({"method": "suffix"})")->tree_depth, 24);
+  EXPECT_EQ(
+      ParseSpeculation(R"({"method": "suffix", "suffix_decoding_max_tree_depth": 8})")->tree_depth,
+      8);
+  const std::pair<const char*, const char*> refused[] = {
+      {R"("suffix_decoding_max_tree_depth": 0)", "suffix_decoding_max_tree_depth=0 must be >= 1"},
+      {R"("suffix_decoding_max_cached_requests": -1)",
+       "suffix_decoding_max_cached_requests=-1 must be >= 0"},
+      {R"("suffix_decoding_max_spec_factor": -0.5)",
+       "suffix_decoding_max_spec_factor=-0.5 must be >= 0"},
+      {R"("suffix_decoding_min_token_prob": 1.5)",
+       "suffix_decoding_min_token_prob=1.5 must be in [0, 1]"}};
+  for (const auto& [key, says] : refused) {
+    EXPECT_EQ(
+        ErrorOf(std::string(R"({"method": "suffix", )") + key + "}"),
+        std::string("--speculative-config: vLLM would say: ") + says + "; a value in that range");
+    EXPECT_EQ(ErrorOf(std::string(R"({"method": "ngram", )") + key + "}"), "read");
+  }
+}
+
+TEST(ParseSpeculation, KeysOfOneMethodAlone) {
+  EXPECT_EQ(ErrorOf(R"({"method": "eagle3", "use_heterogeneous_vocab": true})"),
+            "--speculative-config: vLLM would say: use_heterogeneous_vocab only works with "
+            "method='draft_model'; leave it out");
+  EXPECT_EQ(ErrorOf(R"({"model": "m", "use_heterogeneous_vocab": true,)"
+                    R"( "draft_sample_method": "probabilistic"})"),
+            "--speculative-config: vLLM would say: use_heterogeneous_vocab currently only supports "
+            "greedy draft sampling; \"draft_sample_method\": \"greedy\"");
+  EXPECT_EQ(ErrorOf(R"({"model": "m", "use_heterogeneous_vocab": true})"), "read");
+  EXPECT_EQ(ErrorOf(R"({"method": "mtp", "enable_adaptive_verification": true})"),
+            "--speculative-config: vLLM would say: Adaptive verification only supported with "
+            "DSpark; leave enable_adaptive_verification out");
+  EXPECT_EQ(ErrorOf(R"({"method": "eagle", "dspark_draft_topk": 3})"),
+            "--speculative-config: vLLM would say: dspark_draft_topk is only supported by DSpark; "
+            "leave it out");
+  EXPECT_EQ(ErrorOf(R"({"method": "dspark", "dspark_draft_topk": 3,)"
+                    R"( "enable_adaptive_verification": true})"),
+            "read");
+}
+
 TEST(ParseSpeculation, Refusals) {
   EXPECT_EQ(SpeculationError("{}"),
             "--speculative-config: expected a method or a model, found neither; {\"method\": "

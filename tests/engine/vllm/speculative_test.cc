@@ -39,10 +39,10 @@ class Speculative : public ::testing::Test {
     c.sizes.pp = pp;
     c.settings.speculation = *ParseSpeculation(json);
     findings_.clear();
-    auto draft = MakeDraft(
-        *c.settings.speculation,
-        {&context_->spec().arch, &source.arch, &source.table, false, !head.is_null(), false},
-        c.sizes, &findings_);
+    auto draft =
+        MakeDraft(*c.settings.speculation,
+                  {&context_->spec().arch, &source.arch, &source.table, false, !head.is_null()},
+                  c.sizes, &findings_);
     if (!draft) return draft.error().ToString();
     draft_ = std::move(*draft);
     c.draft = draft_ ? &*draft_ : nullptr;
@@ -222,6 +222,26 @@ TEST_F(Speculative, NgramHasNoWeights) {
   EXPECT_THAT(DrafterBuffers(context()), IsEmpty());
 }
 
+// As deep as its tree, where no number is given.
+TEST_F(Speculative, SuffixesGuessAsDeepAsTheirTree) {
+  ASSERT_EQ(Try(testing_support::TinyDense(), R"({"method": "suffix"})"), "");
+  EXPECT_EQ(context().resolved.draft_tokens, 24);
+  ASSERT_EQ(Try(testing_support::TinyDense(),
+                R"({"method": "suffix", "suffix_decoding_max_tree_depth": 8})"),
+            "");
+  EXPECT_EQ(context().resolved.draft_tokens, 8);
+}
+
+TEST_F(Speculative, AMethodThatAPathOutweighs) {
+  ASSERT_EQ(Try(testing_support::TinyDense(),
+                R"({"method": "medusa", "model": "eagle3", "num_speculative_tokens": 3})", 1, 1,
+                testing_support::TinyEagle3()),
+            "");
+  EXPECT_THAT(Ids(), ElementsAre("speculative.method"));
+  EXPECT_EQ(context_->findings[0].message,
+            "method medusa, and the draft's path tells vLLM eagle3, which it takes");
+}
+
 TEST_F(Speculative, WhatIsNotModelled) {
   EXPECT_EQ(Try(testing_support::TinyDense(),
                 R"({"method": "mlp_speculator", "model": "x", "num_speculative_tokens": 1})"),
@@ -236,12 +256,13 @@ TEST_F(Speculative, WhatIsNotModelled) {
       "--speculative-config: the DSpark stages inside a model's own checkpoint are not modelled: "
       "no published list of their tensors is known here; \"model\": a directory or config.json of "
       "a DSpark draft");
-  EXPECT_EQ(Try(testing_support::TinyDense(),
-                R"({"method": "dflash", "model": "x", "num_speculative_tokens": 1})", 1, 1,
-                testing_support::TinyDense()),
-            "--speculative-config: dflash of class LlamaForCausalLM is not modelled; EAGLE heads "
-            "of Llama's shape, EAGLE-3 heads of Llama's or DeepSeek's, Medusa heads, DFlash and "
-            "DSpark drafts of Qwen3's layers, Kimi-K3's DSpark and whole draft models are");
+  EXPECT_EQ(
+      Try(testing_support::TinyDense(),
+          R"({"method": "dflash", "model": "x", "num_speculative_tokens": 1})", 1, 1,
+          testing_support::TinyDense()),
+      "--speculative-config: method dflash, and the draft's class is LlamaForCausalLM: vLLM looks "
+      "for DFlashLlamaForCausalLM, and would say: Model architectures "
+      "['DFlashLlamaForCausalLM'] are not supported for now; \"method\": \"draft_model\"");
 }
 
 nlohmann::json TinyHead() {
@@ -249,20 +270,20 @@ nlohmann::json TinyHead() {
               {{"draft_vocab_size", 100}, {"target_hidden_size", 32}});
 }
 
-// At TP 2, number by number; the vocabulary of 100 is padded to 128.
+// At TP 2, number by number; the vocabulary of 100 is padded to 128. Narrower than its target, it
+// needs an embedding of its own: 130 rows padded to 192.
 TEST_F(Speculative, Eagle3Head) {
   constexpr const char* kHead =
       R"({"method": "eagle3", "model": "x", "num_speculative_tokens": 3})";
   ASSERT_EQ(Try(testing_support::TinyDense(), kHead, 2, 1, TinyHead()), "");
   EXPECT_THAT(Ids(), IsEmpty());
   const int64_t layer = (8 + 4 + 4) * 32 + 16 * 8 + 2 * 12 * 16 + 16 * 12 + 3 * 16;
-  const int64_t rest = 16 * 3 * 32 + 16 + 128 / 2 * 16;
+  const int64_t rest = 16 * 3 * 32 + 16 + 128 / 2 * 16 + 192 / 2 * 16;
   const int64_t words = 100 * 8;  // which words of the target they are, on every rank
   const DraftOnRank placed = PlaceDraft(context(), 0);
   EXPECT_EQ(placed.parameters.count(), (layer + rest) * 2 + words);
-  // Stages: an embedding of its own, 130 rows padded to 192.
   ASSERT_EQ(Try(testing_support::TinyDense(), kHead, 2, 5, TinyHead()), "");
-  EXPECT_EQ(PlaceDraft(context(), 0).parameters.count(), (layer + rest + 192 / 2 * 16) * 2 + words);
+  EXPECT_EQ(PlaceDraft(context(), 0).parameters.count(), (layer + rest) * 2 + words);
 }
 
 // Drafts of every kind at TP 2, number by number, for a target of 32 wide and 130 words: the
