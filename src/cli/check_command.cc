@@ -12,6 +12,7 @@
 #include "engine/sglang/profile.h"
 #include "engine/vllm/profile.h"
 #include "plan/cluster_use.h"
+#include "plan/prepare.h"
 #include "preflight/command_check.h"
 #include "shardplan/plan/plan.h"
 #include "shardplan/report/findings.h"
@@ -78,6 +79,14 @@ Result<Answer> Run(const CheckOptions& options, const OptionSet& set) {
       under.plan = &*plan;
     } else {
       under.not_planned = std::move(made).error();
+    }
+  } else if (model) {
+    Result<std::vector<Finding>> told = CheckSpeculation(*model, what.deployment);
+    if (told) {
+      std::vector<Finding>& findings = what.deployment.findings;
+      findings.insert(findings.end(), told->begin(), told->end());
+    } else {
+      under.not_planned = std::move(told).error();
     }
   }
   CheckReport report;

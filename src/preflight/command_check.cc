@@ -158,6 +158,7 @@ class Checker {
 
   void Notes() {
     for (Finding& note : NoteSurroundings(c_.text, d_)) findings_.push_back(std::move(note));
+    if (c_.arch != nullptr) NoteOwnCode(*c_.arch, d_, &findings_);
     if (c_.plan == nullptr) return;
     for (Finding& note : NoteReadings(*c_.arch, *c_.plan)) findings_.push_back(std::move(note));
   }

@@ -190,6 +190,26 @@ int64_t RanksOfNode(const Deployment& d) {
   return ranks % nodes == 0 ? ranks / nodes : 0;
 }
 
+void NoteOwnCode(const Architecture& arch, const Deployment& d, std::vector<Finding>* out) {
+  constexpr std::string_view kFlag = "--trust-remote-code";
+  const std::vector<GivenFlag>& flags = d.settings.command_flags;
+  const bool given = std::any_of(flags.begin(), flags.end(),
+                                 [&](const GivenFlag& flag) { return flag.name == kFlag; });
+  if (!arch.trust_remote_code || given) return;
+  const bool vllm = d.engine == "vllm";
+  out->push_back(
+      {"command.own_code", Severity::kNote, std::string(kFlag),
+       fmt::format(
+           "is not in the command, and the model's config names code of its own "
+           "(auto_map): {} reads it with a class of its own or of transformers where its "
+           "version has one, and refuses it otherwise{}; a tokenizer may need its code, too",
+           vllm ? "vLLM" : "SGLang",
+           vllm ? " ('Failed to load the model config. If the model is a custom model not "
+                  "yet available in the HuggingFace transformers library, …')"
+                : ""),
+       "--trust-remote-code, if you trust the publisher; launch writes it for such models"});
+}
+
 std::vector<Finding> NoteSurroundings(std::string_view text, const Deployment& deployment) {
   std::vector<Finding> out;
   NoteTypography(text, &out);

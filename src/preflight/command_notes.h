@@ -26,6 +26,14 @@ std::vector<Finding> NoteSurroundings(std::string_view text, const Deployment& d
 // Cards of a node that the layout uses, if nodes share it evenly; else zero.
 int64_t RanksOfNode(const Deployment& deployment);
 
+// Of its model:
+//
+//   command.own_code  (note) --trust-remote-code is missing, and the config names code of its own
+//
+// Source: vllm/transformers_utils/config.py:HFConfigParser.parse (main of November 2026).
+void NoteOwnCode(const Architecture& arch, const Deployment& deployment,
+                 std::vector<Finding>* findings);
+
 // Of its plan:
 //
 //   kv.least_stage         (note) which pipeline stage sizes the cache of all

@@ -179,6 +179,31 @@ TEST(CheckCommandTest, ValuesThatTheParserRefuses) {
   EXPECT_EQ(Check("vllm serve m --dtype float8", "--dtype bfloat16").code, 0);
 }
 
+// A draft that doesn't suit its model, with a card and without one.
+TEST(CheckCommandTest, DraftsAreLookedAt) {
+  const testing_support::TempDir dir;
+  dir.Write("head/config.json", R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 256,
+      "intermediate_size": 512, "num_hidden_layers": 1, "num_attention_heads": 8,
+      "num_key_value_heads": 8, "vocab_size": 320, "draft_vocab_size": 64,
+      "max_position_embeddings": 1024})");
+  const std::string command =
+      "vllm serve org/model --speculative-config '{\"method\": \"eagle3\", \"model\": \"" +
+      dir.Path("head") + "\", \"num_speculative_tokens\": 3}'";
+  for (const char* card : {"", " --gpu h20-96"}) {
+    const auto told = Told(command, std::string("tiny-dense/config.json") + card);
+    EXPECT_THAT(told, ::testing::Contains("error speculative.hidden_size --speculative-config"));
+  }
+  EXPECT_THAT(Told("vllm serve org/model --speculative-config '{\"method\": \"eagle3\", "
+                   "\"model\": \"/nowhere\", \"num_speculative_tokens\": 3}'",
+                   "tiny-dense/config.json"),
+              ::testing::Contains("error command.refused --speculative-config"));
+  EXPECT_THAT(Check("vllm serve m --speculative-config '{\"method\": \"ngram\", "
+                    "\"num_speculative_tokens\": 3, \"prompt_lookup_min\": 4, "
+                    "\"prompt_lookup_max\": 3}'")
+                  .out,
+              HasSubstr("vLLM would say: prompt_lookup_min=4 must be"));
+}
+
 TEST(CheckCommandTest, WhatIsNoCommand) {
   const Outcome none = RunProgram("check command");
   EXPECT_EQ(none.code, 2);

@@ -99,5 +99,25 @@ TEST(CommandNotesTest, ExpertsWithoutExpertParallelism) {
   EXPECT_THAT(NoteReadings(model.arch, Evaluate(model, d)), ElementsAre());
 }
 
+TEST(CommandNotesTest, CodeOfItsOwn) {
+  const auto notes = [](bool own_code, Deployment d) {
+    Architecture arch;
+    arch.trust_remote_code = own_code;
+    std::vector<Finding> out;
+    NoteOwnCode(arch, d, &out);
+    return out;
+  };
+  Deployment d;
+  EXPECT_THAT(notes(false, d), ElementsAre());
+  ASSERT_THAT(Ids(notes(true, d)), ElementsAre("command.own_code"));
+  EXPECT_EQ(notes(true, d)[0].severity, Severity::kNote);
+  EXPECT_THAT(notes(true, d)[0].message, HasSubstr("'Failed to load the model config."));
+  d.settings.command_flags = {{"--trust-remote-code", "true", true}};
+  EXPECT_THAT(notes(true, d), ElementsAre());
+  d.settings.command_flags.clear();
+  d.engine = "sglang";
+  EXPECT_THAT(notes(true, d)[0].message, ::testing::Not(HasSubstr("Failed to load")));
+}
+
 }  // namespace
 }  // namespace shardplan
