@@ -24,7 +24,7 @@ using testing_support::TinyKimiK3;
 using testing_support::TinyQwen3Moe;
 using testing_support::WriteTiny;
 
-Inspection Of(const Model& model, const StageRequest& stages = {}) {
+Inspection InspectionOf(const Model& model, const StageRequest& stages = {}) {
   Result<Inspection> inspection = Inspect(model, stages);
   EXPECT_TRUE(inspection.has_value()) << (inspection ? "" : inspection.error().ToString());
   return inspection ? std::move(*inspection) : Inspection();
@@ -58,7 +58,7 @@ TEST(InspectTest, EveryBreakdownSumsToThePayload) {
     TempDir dir;
     WriteTiny(config, dir.Path("m"));
     const Model model = Load(dir.Path("m"));
-    const Inspection i = Of(model);
+    const Inspection i = InspectionOf(model);
     EXPECT_EQ(i.basis, Basis::kExact);
     EXPECT_EQ(i.totals.bytes, model.inventory.payload_bytes);
     EXPECT_EQ(*i.file_bytes, *i.header_bytes + i.totals.bytes);
@@ -74,7 +74,7 @@ TEST(InspectTest, EveryBreakdownSumsToThePayload) {
 }
 
 TEST(InspectTest, AConfigHasNoFiles) {
-  const Inspection i = Of(ExampleFromConfig("deepseek-v3"));
+  const Inspection i = InspectionOf(ExampleFromConfig("deepseek-v3"));
   EXPECT_EQ(i.basis, Basis::kDerived);
   EXPECT_EQ(i.file_bytes, std::nullopt);
   EXPECT_EQ(i.header_bytes, std::nullopt);
@@ -86,7 +86,7 @@ TEST(InspectTest, AConfigHasNoFiles) {
 }
 
 TEST(InspectTest, LayersTellTheirKind) {
-  const Inspection i = Of(ExampleFromConfig("deepseek-v3"));
+  const Inspection i = InspectionOf(ExampleFromConfig("deepseek-v3"));
   ASSERT_EQ(i.layers.size(), 62u);
   EXPECT_EQ(i.layers[0].mlp, "dense");
   EXPECT_EQ(i.layers[3].mlp, "moe");
@@ -94,7 +94,7 @@ TEST(InspectTest, LayersTellTheirKind) {
   EXPECT_EQ(i.layers[61].attention, "draft");
   EXPECT_TRUE(i.layers[3].IsLike(i.layers[60]));
   EXPECT_FALSE(i.layers[2].IsLike(i.layers[3]));
-  const Inspection k3 = Of(ExampleFromConfig("kimi-k3"));
+  const Inspection k3 = InspectionOf(ExampleFromConfig("kimi-k3"));
   EXPECT_EQ(k3.layers[0].attention, "kda");
   EXPECT_EQ(k3.layers[3].attention, "mla");
 }
@@ -102,7 +102,7 @@ TEST(InspectTest, LayersTellTheirKind) {
 // Each byte that some stage loads is on the stage of its layer, or at an end.
 TEST(InspectTest, StagesDivideTheLayers) {
   const Model& model = ExampleFromConfig("kimi-k3");
-  const Inspection i = Of(model, {std::nullopt, std::vector<int64_t>{48, 45}});
+  const Inspection i = InspectionOf(model, {std::nullopt, std::vector<int64_t>{48, 45}});
   ASSERT_EQ(i.stages.size(), 2u);
   EXPECT_EQ(i.stages[0].range, (StageRange{0, 48}));
   EXPECT_EQ(i.stages[1].range, (StageRange{48, 45}));
@@ -114,8 +114,8 @@ TEST(InspectTest, StagesDivideTheLayers) {
   EXPECT_EQ(i.stages[0].every_stage, i.stages[1].every_stage);              // the tower
   EXPECT_EQ(i.stages[0].every_stage + layers + i.stages[0].ends + i.stages[1].ends, i.totals.bytes);
   // vLLM's own split when none is given.
-  EXPECT_EQ(Of(model, {4, std::nullopt}).stages[0].range, (StageRange{0, 23}));
-  EXPECT_EQ(Of(model).stages.size(), 1u);
+  EXPECT_EQ(InspectionOf(model, {4, std::nullopt}).stages[0].range, (StageRange{0, 23}));
+  EXPECT_EQ(InspectionOf(model).stages.size(), 1u);
 }
 
 TEST(InspectTest, TheLastStageNeedsATiedEmbedding) {
@@ -123,7 +123,7 @@ TEST(InspectTest, TheLastStageNeedsATiedEmbedding) {
   nlohmann::json config = testing_support::TinyDense();
   config["tie_word_embeddings"] = true;
   dir.Write("config.json", config.dump());
-  const Inspection i = Of(Load(dir.path()), {2, std::nullopt});
+  const Inspection i = InspectionOf(Load(dir.path()), {2, std::nullopt});
   EXPECT_EQ(i.stages[1].ends, i.stages[0].ends + Bytes(32 * 2));  // and the final norm
 }
 
@@ -145,7 +145,7 @@ TEST(InspectTest, ImpossibleStagesAreRefused) {
 }
 
 TEST(InspectTest, LargestTensorsAreFolded) {
-  const Inspection i = Of(ExampleFromConfig("deepseek-v3"));
+  const Inspection i = InspectionOf(ExampleFromConfig("deepseek-v3"));
   ASSERT_EQ(i.largest.size(), Inspection::kLargest);
   EXPECT_THAT(i.largest[0].names, ElementsAre("model.embed_tokens.weight"));
   for (size_t k = 1; k < i.largest.size(); ++k) {
@@ -171,7 +171,7 @@ TEST(InspectTest, UnknownTensors) {
           {{"surprise.3.w", "I64", {8}}, {"surprise.4.w", "I64", {8}}, {"empty", "F32", {0, 4}}}),
       128);
   std::filesystem::remove(dir.Path("m/model.safetensors.index.json"));
-  const Inspection i = Of(Load(dir.Path("m")));
+  const Inspection i = InspectionOf(Load(dir.Path("m")));
   EXPECT_EQ(i.by_role.back().role, "unknown");
   EXPECT_EQ(i.by_role.back().amount, (Amount{3, 16, 16, Bytes(128)}));
   EXPECT_EQ(i.by_dtype.back().dtype, DType::kI64);
@@ -183,7 +183,7 @@ TEST(InspectTest, UnknownTensors) {
 TEST(InspectTest, LayersThatDifferAreNoted) {
   Model model = ExampleFromConfig("deepseek-v3");
   model.contents.layers[7].amount.bytes += Bytes(1000);
-  const Inspection i = Of(model);
+  const Inspection i = InspectionOf(model);
   ASSERT_THAT(Ids(i), ElementsAre("model.layers_differ", "model.shapes_derived"));
   EXPECT_EQ(i.findings[0].subject, "mla + moe");
   EXPECT_EQ(i.findings[0].message, "layers of this kind store 2 different amounts: layer 3 has " +
@@ -197,7 +197,7 @@ TEST(InspectTest, OneShardOfSeveralIsAPart) {
   const Model whole = Load(dir.Path("m"));
   ASSERT_GT(whole.inventory.shards.size(), 1u);
   const Model model = Load(dir.Path("m/" + whole.inventory.shards[0].name));
-  const Inspection i = Of(model);
+  const Inspection i = InspectionOf(model);
   EXPECT_FALSE(i.complete);
   EXPECT_EQ(i.basis, Basis::kExact);
   EXPECT_EQ(i.active_parameters, std::nullopt);

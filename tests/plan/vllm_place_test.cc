@@ -11,13 +11,13 @@ namespace {
 using ::testing::ElementsAre;
 using testing_support::Cards;
 
-struct Placed {
+struct VllmPlaced {
   NodePlacement place;
   std::vector<std::string> told;  // "id: message"
 };
 
-Placed PlaceOf(const Deployment& d) {
-  Placed placed;
+VllmPlaced PlaceOf(const Deployment& d) {
+  VllmPlaced placed;
   std::vector<Finding> findings;
   PlaceVllm(Cards().FindGpu("h20-141").value(), Cards(), d, &placed.place, &findings);
   for (const Finding& f : findings) placed.told.push_back(f.id + ": " + f.message);
@@ -28,7 +28,7 @@ TEST(VllmPlace, TheFewestNodes) {
   Deployment d;
   d.sizes.tp = 8;
   d.sizes.pp = 2;
-  const Placed placed = PlaceOf(d);
+  const VllmPlaced placed = PlaceOf(d);
   EXPECT_EQ(placed.place.nodes, 2);
   EXPECT_EQ(placed.place.ranks_per_node, 8);
   EXPECT_FALSE(placed.place.tp_spans_nodes);

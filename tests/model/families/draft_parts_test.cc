@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "support/example_model.h"
+#include "support/model_rows.h"
 #include "support/tiny_drafts.h"
 
 namespace shardplan {
@@ -10,29 +11,23 @@ namespace {
 
 using testing_support::Build;
 using testing_support::BuildError;
+using testing_support::RowNamed;
 using testing_support::TinyDflash;
 using testing_support::TinyQwen3Dspark;
 using testing_support::With;
 
-const ModuleRow* Find(const ModelSpec& spec, const std::string& name) {
-  for (const ModuleRow& row : spec.table.rows) {
-    if (row.name == name) return &row;
-  }
-  return nullptr;
-}
-
 // Three hidden states where the config names three layers, one for each layer of the draft where it
 // names none, in any of the places that vLLM looks at.
 TEST(DraftParts, HiddenStatesThatFcJoins) {
-  EXPECT_EQ(Find(Build(TinyDflash()), "fc")->shape, (Shape{32, 3 * 32}));
+  EXPECT_EQ(RowNamed(Build(TinyDflash()), "fc")->shape, (Shape{32, 3 * 32}));
   nlohmann::json config = TinyDflash();
   config.erase("dflash_config");
-  EXPECT_EQ(Find(Build(config), "fc")->shape, (Shape{32, 2 * 32}));
+  EXPECT_EQ(RowNamed(Build(config), "fc")->shape, (Shape{32, 2 * 32}));
   config["target_layer_ids"] = {1, 3, 5, 7};
   config["target_hidden_size"] = 48;
-  EXPECT_EQ(Find(Build(config), "fc")->shape, (Shape{32, 4 * 48}));
+  EXPECT_EQ(RowNamed(Build(config), "fc")->shape, (Shape{32, 4 * 48}));
   config["eagle_config"] = {{"use_aux_hidden_state", false}};
-  EXPECT_EQ(Find(Build(config), "fc"), nullptr);
+  EXPECT_EQ(RowNamed(Build(config), "fc"), nullptr);
 }
 
 TEST(DraftParts, WindowsByLayerOrForAll) {
@@ -59,29 +54,29 @@ TEST(DraftParts, WhatTheEngineMakesItself) {
   const ModelSpec spec = Build(TinyDflash());
   for (const char* name :
        {"mask_embedding", "layers.{L}.fused_k_weight", "layers.{L}.fused_v_weight"}) {
-    ASSERT_NE(Find(spec, name), nullptr) << name;
-    EXPECT_FALSE(Find(spec, name)->stored) << name;
+    ASSERT_NE(RowNamed(spec, name), nullptr) << name;
+    EXPECT_FALSE(RowNamed(spec, name)->stored) << name;
   }
-  EXPECT_EQ(Find(spec, "layers.{L}.fused_k_weight")->shape, (Shape{2 * 8, 32}));
+  EXPECT_EQ(RowNamed(spec, "layers.{L}.fused_k_weight")->shape, (Shape{2 * 8, 32}));
 }
 
 TEST(DraftParts, SinksOfEveryHead) {
   const char* name = "layers.{L}.self_attn.attention_sink_bias";
-  EXPECT_EQ(Find(Build(TinyDflash()), name), nullptr);
+  EXPECT_EQ(RowNamed(Build(TinyDflash()), name), nullptr);
   const ModelSpec spec =
       Build(With(TinyDflash(), {{"dflash_config", {{"attention_sink_bias", true}}}}));
-  EXPECT_EQ(Find(spec, name)->shape, (Shape{8}));
+  EXPECT_EQ(RowNamed(spec, name)->shape, (Shape{8}));
 }
 
 // Rows of the second matrix are padded as a head's are; the estimate is fp32 on the card.
 TEST(DraftParts, MarkovAndConfidence) {
   const ModelSpec spec = Build(TinyQwen3Dspark());
-  EXPECT_EQ(Find(spec, "markov_head.markov_w1.weight")->shape, (Shape{130, 6}));
-  EXPECT_EQ(*Find(spec, "markov_head.markov_w2.weight")->device_shape, (Shape{192, 6}));
-  EXPECT_EQ(Find(spec, "confidence_head.proj.weight")->shape, (Shape{1, 38}));
-  EXPECT_EQ(Find(spec, "confidence_head.proj.bias")->device_dtype, DType::kF32);
+  EXPECT_EQ(RowNamed(spec, "markov_head.markov_w1.weight")->shape, (Shape{130, 6}));
+  EXPECT_EQ(*RowNamed(spec, "markov_head.markov_w2.weight")->device_shape, (Shape{192, 6}));
+  EXPECT_EQ(RowNamed(spec, "confidence_head.proj.weight")->shape, (Shape{1, 38}));
+  EXPECT_EQ(RowNamed(spec, "confidence_head.proj.bias")->device_dtype, DType::kF32);
   const ModelSpec plain = Build(With(TinyQwen3Dspark(), {{"enable_confidence_head", false}}));
-  EXPECT_EQ(Find(plain, "confidence_head.proj.weight"), nullptr);
+  EXPECT_EQ(RowNamed(plain, "confidence_head.proj.weight"), nullptr);
 }
 
 // In the order in which vLLM looks for them; those that count layers stand for the state after.

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "support/example_model.h"
+#include "support/model_rows.h"
 #include "support/tiny_drafts.h"
 
 namespace shardplan {
@@ -9,15 +10,9 @@ namespace {
 using testing_support::Build;
 using testing_support::BuildError;
 using testing_support::DecoderNumbers;
+using testing_support::RowNamed;
 using testing_support::TinyKimiK3Dspark;
 using testing_support::With;
-
-const ModuleRow* Find(const ModelSpec& spec, const std::string& name) {
-  for (const ModuleRow& row : spec.table.rows) {
-    if (row.name == name) return &row;
-  }
-  return nullptr;
-}
 
 // What a file without tables of its own stores: parameters, and tensors.
 std::pair<int64_t, int64_t> Stored(const ModelSpec& spec) {
@@ -67,9 +62,9 @@ TEST(Dspark, InferactsDraftOfKimiK3) {
   EXPECT_EQ(spec.arch.attention, std::vector<AttentionKind>(5, AttentionKind::kMla));
   const int64_t with_embedding = Stored(spec).first + int64_t{163840} * 7168;
   EXPECT_EQ(with_embedding / 10'000'000, 356);
-  EXPECT_EQ(Find(spec, "context_kv_proj.weight")->shape, (Shape{5 * 576, 7168}));
-  EXPECT_FALSE(Find(spec, "context_kv_proj.weight")->stored);
-  EXPECT_EQ(Find(spec, "embed_tokens.weight")->placement, Placement::kNotLoaded);
+  EXPECT_EQ(RowNamed(spec, "context_kv_proj.weight")->shape, (Shape{5 * 576, 7168}));
+  EXPECT_FALSE(RowNamed(spec, "context_kv_proj.weight")->stored);
+  EXPECT_EQ(RowNamed(spec, "embed_tokens.weight")->placement, Placement::kNotLoaded);
 }
 
 TEST(Dspark, Refusals) {

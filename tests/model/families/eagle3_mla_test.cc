@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "support/example_model.h"
+#include "support/model_rows.h"
 #include "support/tiny_drafts.h"
 
 namespace shardplan {
@@ -8,15 +9,9 @@ namespace {
 
 using testing_support::Build;
 using testing_support::DecoderNumbers;
+using testing_support::RowNamed;
 using testing_support::TinyEagle3Mla;
 using testing_support::With;
-
-const ModuleRow* Find(const ModelSpec& spec, const std::string& name) {
-  for (const ModuleRow& row : spec.table.rows) {
-    if (row.name == name) return &row;
-  }
-  return nullptr;
-}
 
 // A published head for Kimi-K2.7-Code (k-l-lambda/kimi-k2.7-code-eagle3-mla): the hub counts 2B
 // parameters, with the whole embedding and a head of 32,000 words.
@@ -46,12 +41,12 @@ TEST(Eagle3Mla, AHeadOfKimiK2) {
 
 TEST(Eagle3Mla, TheFirstLayerSeesTwiceTheWidth) {
   const ModelSpec one = Build(TinyEagle3Mla());
-  EXPECT_EQ(Find(one, "midlayer.self_attn.q_a_proj")->shape, (Shape{24, 64}));
-  EXPECT_EQ(Find(one, "midlayer.self_attn.kv_a_proj_with_mqa")->shape, (Shape{20, 64}));
-  EXPECT_EQ(Find(one, "midlayer.self_attn.q_a_proj")->param,
+  EXPECT_EQ(RowNamed(one, "midlayer.self_attn.q_a_proj")->shape, (Shape{24, 64}));
+  EXPECT_EQ(RowNamed(one, "midlayer.self_attn.kv_a_proj_with_mqa")->shape, (Shape{20, 64}));
+  EXPECT_EQ(RowNamed(one, "midlayer.self_attn.q_a_proj")->param,
             "model.layers.0.self_attn.fused_qkv_a_proj");
-  EXPECT_EQ(Find(one, "midlayer.self_attn.o_proj")->shape, (Shape{32, 64}));
-  EXPECT_EQ(Find(one, "lm_head.weight")->shape, (Shape{100, 32}));
+  EXPECT_EQ(RowNamed(one, "midlayer.self_attn.o_proj")->shape, (Shape{32, 64}));
+  EXPECT_EQ(RowNamed(one, "lm_head.weight")->shape, (Shape{100, 32}));
   const ModelSpec two = Build(With(TinyEagle3Mla(2), {{"q_lora_rank", nullptr}}));
   std::vector<int64_t> widths;
   for (const ModuleRow& row : two.table.rows) {
@@ -61,15 +56,15 @@ TEST(Eagle3Mla, TheFirstLayerSeesTwiceTheWidth) {
 }
 
 TEST(Eagle3Mla, HiddenStatesThatFcJoins) {
-  EXPECT_EQ(Find(Build(TinyEagle3Mla()), "fc")->shape, (Shape{32, 96}));
+  EXPECT_EQ(RowNamed(Build(TinyEagle3Mla()), "fc")->shape, (Shape{32, 96}));
   nlohmann::json config = TinyEagle3Mla();
   config["eagle_config"] = {{"eagle_aux_hidden_state_layer_ids", {2, 30, 58, 59}}};
-  EXPECT_EQ(Find(Build(config), "fc")->shape, (Shape{32, 128}));
+  EXPECT_EQ(RowNamed(Build(config), "fc")->shape, (Shape{32, 128}));
   config["num_aux_hidden_states"] = 2;
   config["fc_norm"] = true;
-  EXPECT_EQ(Find(Build(config), "fc")->shape, (Shape{32, 64}));
-  EXPECT_NE(Find(Build(config), "fc_norm.1.weight"), nullptr);
-  EXPECT_EQ(Find(Build(config), "fc_norm.2.weight"), nullptr);
+  EXPECT_EQ(RowNamed(Build(config), "fc")->shape, (Shape{32, 64}));
+  EXPECT_NE(RowNamed(Build(config), "fc_norm.1.weight"), nullptr);
+  EXPECT_EQ(RowNamed(Build(config), "fc_norm.2.weight"), nullptr);
 }
 
 }  // namespace

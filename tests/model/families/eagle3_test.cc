@@ -2,6 +2,7 @@
 
 #include "shardplan/checkpoint/inventory.h"
 #include "support/example_model.h"
+#include "support/model_rows.h"
 #include "support/tiny_families.h"
 
 namespace shardplan {
@@ -9,14 +10,8 @@ namespace {
 
 using testing_support::Build;
 using testing_support::DenseConfig;
+using testing_support::RowNamed;
 using testing_support::With;
-
-const ModuleRow* Find(const ModelSpec& spec, const std::string& name) {
-  for (const ModuleRow& row : spec.table.rows) {
-    if (row.name == name) return &row;
-  }
-  return nullptr;
-}
 
 // The size of the published head for Llama-3.1-8B: 851,025,152 bytes of weights in 16 bits without
 // the word tables: 2 × (4096·(2·(32+8+8)·128 + 4096 + 3·14336 + 3·4096 + 32000) + 4·4096).
@@ -36,9 +31,9 @@ TEST(Eagle3, AHeadOfLlama8B) {
 
 TEST(Eagle3, TheFirstLayerSeesTwiceTheWidth) {
   const ModelSpec one = Build(DenseConfig("LlamaForCausalLMEagle3", 16, 24, 1, 4, 2, 130));
-  EXPECT_EQ(Find(one, "midlayer.self_attn.q_proj")->shape, (Shape{16, 32}));
-  EXPECT_EQ(Find(one, "lm_head.weight")->shape, (Shape{130, 16}));
-  EXPECT_EQ(Find(one, "fc")->shape, (Shape{16, 48}));
+  EXPECT_EQ(RowNamed(one, "midlayer.self_attn.q_proj")->shape, (Shape{16, 32}));
+  EXPECT_EQ(RowNamed(one, "lm_head.weight")->shape, (Shape{130, 16}));
+  EXPECT_EQ(RowNamed(one, "fc")->shape, (Shape{16, 48}));
   const ModelSpec two = Build(DenseConfig("Eagle3LlamaForCausalLM", 16, 24, 2, 4, 2, 130));
   int first = 0;
   for (const ModuleRow& row : two.table.rows) {
@@ -52,7 +47,7 @@ TEST(Eagle3, TheFirstLayerSeesTwiceTheWidth) {
 TEST(Eagle3, HeadsThatTakeTheLastHiddenStateAlone) {
   nlohmann::json config = DenseConfig("LlamaForCausalLMEagle3", 16, 24, 1, 4, 2, 130);
   config["eagle_config"] = {{"use_aux_hidden_state", false}};
-  EXPECT_EQ(Find(Build(config), "fc"), nullptr);
+  EXPECT_EQ(RowNamed(Build(config), "fc"), nullptr);
 }
 
 // Whatever it calls itself, where it is loaded for the method.
@@ -74,14 +69,14 @@ TEST(Eagle3, LlamaStaysLlama) {
 TEST(Eagle3, TheEmbeddingIsLeftOut) {
   const nlohmann::json config = DenseConfig("LlamaForCausalLMEagle3", 16, 24, 1, 4, 2, 130);
   const char* name = "embed_tokens.weight";
-  EXPECT_EQ(Find(Build(config), name), nullptr);
-  EXPECT_NE(Find(Build(With(config, {{"target_hidden_size", 32}})), name), nullptr);
+  EXPECT_EQ(RowNamed(Build(config), name), nullptr);
+  EXPECT_NE(RowNamed(Build(With(config, {{"target_hidden_size", 32}})), name), nullptr);
   Inventory listed;
   listed.has_index = true;
   const auto spec = BuildModelSpec(config.dump(), "config.json", {}, "", "", &listed);
   ASSERT_TRUE(spec.has_value());
-  ASSERT_NE(Find(*spec, name), nullptr);
-  EXPECT_TRUE(Find(*spec, name)->optional);
+  ASSERT_NE(RowNamed(*spec, name), nullptr);
+  EXPECT_TRUE(RowNamed(*spec, name)->optional);
 }
 
 TEST(Eagle3, NormsAndHiddenStatesByTheConfig) {
@@ -89,17 +84,17 @@ TEST(Eagle3, NormsAndHiddenStatesByTheConfig) {
   config["num_aux_hidden_states"] = 4;
   config["norm_before_fc"] = true;
   const ModelSpec one = Build(config);
-  EXPECT_EQ(Find(one, "fc")->shape, (Shape{16, 64}));
-  EXPECT_EQ(Find(one, "input_norm.weight")->shape, (Shape{64}));
-  EXPECT_EQ(Find(one, "fc_norm.0.weight"), nullptr);
+  EXPECT_EQ(RowNamed(one, "fc")->shape, (Shape{16, 64}));
+  EXPECT_EQ(RowNamed(one, "input_norm.weight")->shape, (Shape{64}));
+  EXPECT_EQ(RowNamed(one, "fc_norm.0.weight"), nullptr);
   config.erase("norm_before_fc");
   config.erase("num_aux_hidden_states");
   config["fc_norm"] = true;
   config["eagle_config"] = {{"eagle_aux_hidden_state_layer_ids", {1, 2}}};
   const ModelSpec each = Build(config);
-  EXPECT_EQ(Find(each, "fc_norm.1.weight")->shape, (Shape{16}));
-  EXPECT_EQ(Find(each, "fc_norm.2.weight"), nullptr);
-  EXPECT_EQ(Find(each, "fc")->shape, (Shape{16, 32}));
+  EXPECT_EQ(RowNamed(each, "fc_norm.1.weight")->shape, (Shape{16}));
+  EXPECT_EQ(RowNamed(each, "fc_norm.2.weight"), nullptr);
+  EXPECT_EQ(RowNamed(each, "fc")->shape, (Shape{16, 32}));
 }
 
 // As the files name it.
@@ -108,9 +103,9 @@ TEST(Eagle3, OneLayerMayHaveANumber) {
   Assumptions numbered;
   numbered.numbered_draft_layers = true;
   const ModelSpec spec = Build(config, numbered);
-  ASSERT_NE(Find(spec, "layers.{L}.self_attn.q_proj"), nullptr);
-  EXPECT_EQ(Find(spec, "layers.{L}.self_attn.q_proj")->shape, (Shape{16, 32}));
-  EXPECT_EQ(Find(spec, "midlayer.self_attn.q_proj"), nullptr);
+  ASSERT_NE(RowNamed(spec, "layers.{L}.self_attn.q_proj"), nullptr);
+  EXPECT_EQ(RowNamed(spec, "layers.{L}.self_attn.q_proj")->shape, (Shape{16, 32}));
+  EXPECT_EQ(RowNamed(spec, "midlayer.self_attn.q_proj"), nullptr);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "support/example_model.h"
+#include "support/model_rows.h"
 #include "support/tiny_drafts.h"
 
 namespace shardplan {
@@ -8,15 +9,9 @@ namespace {
 
 using testing_support::Build;
 using testing_support::DenseConfig;
+using testing_support::RowNamed;
 using testing_support::TinyEagle;
 using testing_support::With;
-
-const ModuleRow* Find(const ModelSpec& spec, const std::string& name) {
-  for (const ModuleRow& row : spec.table.rows) {
-    if (row.name == name) return &row;
-  }
-  return nullptr;
-}
 
 // The published head for Llama-3-8B calls itself Llama: one layer without its first norm, and a
 // projection of twice the width; its embedding is the target's once more.
@@ -33,19 +28,19 @@ TEST(Eagle, AHeadOfLlama8B) {
 
 TEST(Eagle, TheFirstLayerHasNoNormBeforeIt) {
   const ModelSpec two = Build(TinyEagle());
-  EXPECT_EQ(Find(two, "layers.{L}.input_layernorm.weight")->layers.layers(),
+  EXPECT_EQ(RowNamed(two, "layers.{L}.input_layernorm.weight")->layers.layers(),
             std::vector<int64_t>{1});
-  EXPECT_EQ(Find(two, "layers.{L}.post_attention_layernorm.weight")->layers.size(), 2);
-  EXPECT_EQ(Find(two, "norm.weight"), nullptr);
-  EXPECT_EQ(Find(two, "lm_head.weight"), nullptr);
-  EXPECT_FALSE(Find(two, "fc")->bias);
+  EXPECT_EQ(RowNamed(two, "layers.{L}.post_attention_layernorm.weight")->layers.size(), 2);
+  EXPECT_EQ(RowNamed(two, "norm.weight"), nullptr);
+  EXPECT_EQ(RowNamed(two, "lm_head.weight"), nullptr);
+  EXPECT_FALSE(RowNamed(two, "fc")->bias);
 }
 
 TEST(Eagle, HassNormsBothInputs) {
   const ModelSpec spec = Build(With(TinyEagle(), {{"add_para_norm", true}, {"bias", true}}));
-  EXPECT_NE(Find(spec, "embedding_layernorm.weight"), nullptr);
-  EXPECT_NE(Find(spec, "hidden_states_layernorm.weight"), nullptr);
-  EXPECT_TRUE(Find(spec, "fc")->bias);
+  EXPECT_NE(RowNamed(spec, "embedding_layernorm.weight"), nullptr);
+  EXPECT_NE(RowNamed(spec, "hidden_states_layernorm.weight"), nullptr);
+  EXPECT_TRUE(RowNamed(spec, "fc")->bias);
 }
 
 }  // namespace

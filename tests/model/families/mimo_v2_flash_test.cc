@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "support/example_model.h"
+#include "support/model_rows.h"
 #include "support/tiny_families.h"
 
 namespace shardplan {
@@ -9,15 +10,9 @@ namespace {
 using testing_support::Build;
 using testing_support::BuildError;
 using testing_support::ExampleConfig;
+using testing_support::RowEnding;
 using testing_support::TinyMimoV2Flash;
 using testing_support::With;
-
-const ModuleRow* Find(const ModelSpec& spec, const std::string& suffix) {
-  for (const ModuleRow& row : spec.table.rows) {
-    if (row.name.ends_with(suffix)) return &row;
-  }
-  return nullptr;
-}
 
 TEST(MimoV2Flash, SlidingLayersHaveHeadsOfTheirOwn) {
   const Architecture a = Build(ExampleConfig("mimo-v2-flash")).arch;
@@ -34,18 +29,18 @@ TEST(MimoV2Flash, SlidingLayersHaveHeadsOfTheirOwn) {
 
 TEST(MimoV2Flash, SinksAreTheSlidingLayers) {
   const ModelSpec spec = Build(TinyMimoV2Flash());
-  const ModuleRow* sinks = Find(spec, "attention_sink_bias");
+  const ModuleRow* sinks = RowEnding(spec, "attention_sink_bias");
   ASSERT_NE(sinks, nullptr);
   EXPECT_EQ(sinks->layers.layers(), (std::vector<int64_t>{1, 2, 4}));
-  EXPECT_EQ(Find(Build(With(TinyMimoV2Flash(), {{"add_swa_attention_sink_bias", false}})),
-                 "attention_sink_bias"),
+  EXPECT_EQ(RowEnding(Build(With(TinyMimoV2Flash(), {{"add_swa_attention_sink_bias", false}})),
+                      "attention_sink_bias"),
             nullptr);
 }
 
 TEST(MimoV2Flash, TheRouterIsInFp32OnTheCard) {
   const ModelSpec spec = Build(TinyMimoV2Flash());
-  EXPECT_EQ(Find(spec, "mlp.gate")->device_dtype, DType::kF32);
-  EXPECT_FALSE(Find(spec, "mlp.gate")->quantizable);
+  EXPECT_EQ(RowEnding(spec, "mlp.gate")->device_dtype, DType::kF32);
+  EXPECT_FALSE(RowEnding(spec, "mlp.gate")->quantizable);
 }
 
 // The MTP layer that vLLM loads: dense, with the heads of the sliding layers, plain where it joins.
@@ -53,18 +48,18 @@ TEST(MimoV2Flash, TheFirstMtpLayer) {
   const ModelSpec spec = Build(TinyMimoV2Flash());
   EXPECT_EQ(spec.arch.mtp_attention, AttentionKind::kSliding);
   const std::string p = "model.mtp.layers.{L}.";
-  const ModuleRow* const join = Find(spec, p + "eh_proj");
+  const ModuleRow* const join = RowEnding(spec, p + "eh_proj");
   ASSERT_NE(join, nullptr);
   EXPECT_EQ(join->shape, (Shape{32, 64}));
   EXPECT_FALSE(join->quantizable);
   EXPECT_TRUE(join->optional);
   EXPECT_EQ(join->placement, Placement::kNotLoaded);
-  EXPECT_EQ(Find(spec, p + "self_attn.k_proj")->shape, (Shape{4 * 8, 32}));
-  EXPECT_EQ(Find(spec, p + "self_attn.attention_sink_bias")->shape, (Shape{8}));
-  EXPECT_EQ(Find(spec, p + "mlp.gate_proj")->shape, (Shape{64, 32}));
+  EXPECT_EQ(RowEnding(spec, p + "self_attn.k_proj")->shape, (Shape{4 * 8, 32}));
+  EXPECT_EQ(RowEnding(spec, p + "self_attn.attention_sink_bias")->shape, (Shape{8}));
+  EXPECT_EQ(RowEnding(spec, p + "mlp.gate_proj")->shape, (Shape{64, 32}));
   Assumptions none;
   none.mtp = false;
-  EXPECT_EQ(Find(Build(TinyMimoV2Flash(), none), p + "eh_proj"), nullptr);
+  EXPECT_EQ(RowEnding(Build(TinyMimoV2Flash(), none), p + "eh_proj"), nullptr);
 }
 
 TEST(MimoV2Flash, Refusals) {
