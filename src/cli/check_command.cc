@@ -9,6 +9,7 @@
 #include "cli/context.h"
 #include "cli/from_command.h"
 #include "cli/output_options.h"
+#include "engine/quantization_argument.h"
 #include "engine/sglang/profile.h"
 #include "engine/vllm/profile.h"
 #include "plan/cluster_use.h"
@@ -81,6 +82,11 @@ Result<Answer> Run(const CheckOptions& options, const OptionSet& set) {
       under.not_planned = std::move(made).error();
     }
   } else if (model) {
+    const StoredQuantization stored{model->quant_method, !model->arch.quantization.empty()};
+    if (auto finding =
+            CheckQuantization(what.deployment.engine, stored, what.deployment.settings)) {
+      what.deployment.findings.push_back(*std::move(finding));
+    }
     Result<std::vector<Finding>> told = CheckSpeculation(*model, what.deployment);
     if (told) {
       std::vector<Finding>& findings = what.deployment.findings;

@@ -24,11 +24,11 @@ bool HasTypographicDash(std::string_view word) {
 }
 
 // Whether argparse takes a word for a flag: a dash that begins neither a number nor a text with a
-// blank.
+// blank. A blank behind "=" is the value's: `--hf-overrides={"a": 1}`.
 bool IsFlag(const std::string& word) {
   if (word.size() < 2 || word[0] != '-') return false;
   const bool number = word.find_first_not_of("0123456789.", 1) == std::string::npos;
-  return !number && word.find(' ') == std::string::npos;
+  return !number && word.find(' ') >= word.find('=');
 }
 
 // Dashes for the underscores between "--" and the first dot.

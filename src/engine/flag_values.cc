@@ -98,6 +98,10 @@ std::string Nearest(const ChoiceRow& row, std::string_view version, const std::s
   return close.empty() ? "one of " + JoinWithOr(names) : "did you mean " + JoinWithOr(close) + "?";
 }
 
+bool IsLikeOne(const ChoiceRow& row, std::string_view version, const std::string& value) {
+  return !CloseNames(row.Compared(value), row.NamesAt(version)).empty();
+}
+
 }  // namespace
 
 Status CheckFlagValue(const ChoiceTable& choices, std::string_view version,
@@ -114,7 +118,9 @@ Status CheckFlagValue(const ChoiceTable& choices, std::string_view version,
     return {};
   }
   if (row->form == ChoiceForm::kParser) {
-    if (given.plugin) return {};
+    // Every release brings parsers: what is like none of those known is no misspelling, and may be
+    // a newer one's.
+    if (given.plugin || !IsLikeOne(*row, version, given.value)) return {};
     return Fail(ErrorCode::kUsage, Subject(given),
                 fmt::format("expected a parser of the engine's own, or {} with the file that "
                             "registers it",
@@ -131,7 +137,16 @@ Status CheckFlagValue(const ChoiceTable& choices, std::string_view version,
 std::optional<Finding> CheckOpenValue(const ChoiceTable& choices, std::string_view version,
                                       const FlagValue& given) {
   const ChoiceRow* const row = choices.Find(given.flag);
-  if (row == nullptr || row->form != ChoiceForm::kOpen) return std::nullopt;
+  if (row == nullptr) return std::nullopt;
+  if (row->form == ChoiceForm::kParser && !given.plugin && row->Find(given.value) == nullptr &&
+      !IsLikeOne(*row, version, given.value)) {
+    return Finding{"command.plugin_value", Severity::kWarning, Subject(given),
+                   fmt::format("is no parser of the releases known, and stops a start unless {} "
+                               "or a later release adds it",
+                               row->plugin),
+                   Nearest(*row, version, given.value)};
+  }
+  if (row->form != ChoiceForm::kOpen) return std::nullopt;
   const bool is_class = given.value.find('.') != std::string::npos;
   if (is_class || row->Find(given.value) != nullptr) return std::nullopt;
   return Finding{"command.plugin_value", Severity::kWarning, Subject(given),

@@ -26,8 +26,9 @@ struct FlagValue {
 // expected, and the nearest choice.
 Status CheckFlagValue(const ChoiceTable& choices, std::string_view version, const FlagValue& given);
 
-// The same of flags whose choices plugins or classes extend: command.plugin_value, a warning for a
-// value that is none of the built-in ones of any release known, and no class by its path.
+// The same of flags whose choices plugins, classes or every release extend: command.plugin_value, a
+// warning for a value that is none of the built-in ones of any release known, and no class by its
+// path; of a parser, for one that is like none of them (a misspelling is CheckFlagValue's).
 std::optional<Finding> CheckOpenValue(const ChoiceTable& choices, std::string_view version,
                                       const FlagValue& given);
 

@@ -286,12 +286,32 @@ std::vector<std::pair<std::string, std::string>> PathsOf(const std::vector<std::
   return out;
 }
 
+bool IsMounted(const std::string& path, const LaunchInput& input, const ContainerOptions& options) {
+  if (!input.site.model_path.empty() && IsBelow(path, MountedRoot(input.site.model_path))) {
+    return true;
+  }
+  return std::any_of(options.mounts.begin(), options.mounts.end(),
+                     [&](const std::string& mount) { return IsBelow(path, mount); });
+}
+
+// A draft is gigabytes beside the model: no image has it.
+Status CheckDraft(const LaunchInput& input, const ContainerOptions& options,
+                  const Containers& containers) {
+  for (const auto& [flag, path] : PathsOf(containers.nodes[0].command)) {
+    if (flag != "--speculative-config" && flag != "--speculative-draft-model-path") continue;
+    if (IsMounted(path, input, options)) continue;
+    return Fail(ErrorCode::kUsage, "--mount",
+                fmt::format("expected the draft model's directory, found that {} is not mounted",
+                            Printable(path)),
+                "give --mount DIR");
+  }
+  return {};
+}
+
 // Files that the command names and no container sees.
 void ExplainPaths(const LaunchInput& input, const ContainerOptions& options, Containers* out) {
   for (const auto& [flag, path] : PathsOf(out->nodes[0].command)) {
-    bool seen = !input.site.model_path.empty() && IsBelow(path, MountedRoot(input.site.model_path));
-    for (const std::string& mount : options.mounts) seen = seen || IsBelow(path, mount);
-    if (seen) continue;
+    if (IsMounted(path, input, options)) continue;
     const std::string parent = path.substr(0, std::max<size_t>(1, path.rfind('/')));
     out->notes.push_back(
         fmt::format("{} names {}, which the containers do not see unless it is in the image: mount "
@@ -423,6 +443,7 @@ Result<Containers> MakeContainers(const LaunchInput& input, const ContainerOptio
                                MakeContainer(input, options, out.launch, node));
     out.nodes.push_back(std::move(container));
   }
+  SHARDPLAN_RETURN_IF_ERROR(CheckDraft(input, options, out));
   Explain(input, options, &out);
   return out;
 }

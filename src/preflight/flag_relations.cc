@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -63,6 +64,8 @@ class VllmRelations : public Relations {
     LoadBalancing();
     Contexts();
     Prefills();
+    Adapters();
+    Transfers();
   }
 
  private:
@@ -138,6 +141,24 @@ class VllmRelations : public Relations {
     }
   }
 
+  // Source: vllm/config/lora.py _validate_lora_config (d29f7f5c).
+  void Adapters() {
+    const int64_t most = Number("--max-loras").value_or(1);
+    const std::optional<int64_t> kept = Number("--max-cpu-loras");
+    if (!Has("--enable-lora") || !kept || *kept >= most) return;
+    Refuse(fmt::format("--max-cpu-loras {}", *kept),
+           fmt::format("max_cpu_loras ({}) must be >= max_loras ({}).", *kept, most),
+           fmt::format("at least {}", most));
+  }
+
+  // Source: vllm/config/kv_transfer.py __post_init__ (d29f7f5c).
+  void Transfers() {
+    const auto json = nlohmann::json::parse(Text("--kv-transfer-config"), nullptr, false);
+    if (!json.is_object() || !json.contains("kv_connector") || json.contains("kv_role")) return;
+    Refuse("--kv-transfer-config", "Please specify kv_role when kv_connector is set",
+           "\"kv_role\": \"kv_producer\", \"kv_consumer\" or \"kv_both\"");
+  }
+
   void Prefills() {
     const int64_t partial = Number("--max-num-partial-prefills").value_or(1);
     const int64_t longer = Number("--max-long-partial-prefills").value_or(1);
@@ -176,6 +197,13 @@ class SglangRelations : public Relations {
     Priorities();
     Adapters();
     Addresses();
+    const std::optional<int64_t> chunk = Number("--chunked-prefill-size");
+    const std::optional<int64_t> page = Number("--page-size");
+    if (chunk && page && *chunk > 0 && *page > 0 && *chunk % *page != 0) {
+      Refuse(fmt::format("--chunked-prefill-size {}", *chunk),
+             "chunked_prefill_size must be divisible by page_size",
+             fmt::format("a multiple of {}", *page));
+    }
     const std::string a2a = Text("--moe-a2a-backend");
     if (Has("--enable-two-batch-overlap") && (a2a.empty() || a2a == "none") &&
         !Has("--enable-deepep-moe") && !Has("--enable-dp-attention")) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "report/plan_document.h"
 #include "report/sections.h"
@@ -46,11 +47,27 @@ std::string WithoutPartition(const Plan& plan) {
   return text;
 }
 
-// What --vary gave it, behind the name of its layout: "TP8 × PP2, kv-cache-dtype fp8". Engines have
-// a column of their own.
+// What --vary gave it, behind the name of its layout: "TP8 × PP2, kv-cache-dtype fp8". Sizes stand
+// in the name, engines in a column of their own.
 std::string WithSettings(std::string name, const Candidate& c) {
   for (const auto& [option, value] : c.settings) {
-    if (option == "engine") continue;
+    static const std::set<std::string> kNamed = {"engine",
+                                                 "tp",
+                                                 "pp",
+                                                 "dp",
+                                                 "dcp",
+                                                 "ep-size",
+                                                 "tensor-parallel-size",
+                                                 "pipeline-parallel-size",
+                                                 "data-parallel-size",
+                                                 "decode-context-parallel-size",
+                                                 "tp-size",
+                                                 "pp-size",
+                                                 "dp-size",
+                                                 "dcp-size",
+                                                 "enable-expert-parallel",
+                                                 "pp-partition"};
+    if (kNamed.contains(option)) continue;
     name += ", " + Printable(option) + (value.empty() ? "" : " " + Printable(value, 40));
   }
   return name;

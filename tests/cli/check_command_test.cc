@@ -53,6 +53,12 @@ TEST(CheckCommandTest, EverythingIsToldAtOnce) {
   EXPECT_EQ(Check("vllm serve org/model -tp 8 --swap-space 4").code, 1);
 }
 
+// What needs no card is told without one.
+TEST(CheckCommandTest, TheCheckpointsQuantizationNeedsNoCard) {
+  EXPECT_THAT(Told("vllm serve m --quantization awq", "tiny-dense/config.json"),
+              ::testing::Contains("error command.quantization_plain --quantization awq"));
+}
+
 TEST(CheckCommandTest, ACleanCommandIsClean) {
   const Outcome outcome =
       Check("vllm serve org/model -tp 8 --max-model-len 64K", "--engine vllm@0.31.0");

@@ -19,24 +19,24 @@
 namespace shardplan::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 using testing_support::Applied;
 using testing_support::Apply;
 using testing_support::ReadText;
 
 // "NAME='value' … program 'word' …" of a node.
-std::string CommandOf(const Json& launch) {
+std::string CommandOf(const OrderedJson& launch) {
   std::string text;
   for (const auto& [name, value] : launch["env"].items()) {
     text += name + "=" + ShellQuote(value.get<std::string>()) + " ";
   }
-  for (const Json& word : launch["argv"]) text += ShellQuote(word.get<std::string>()) + " ";
+  for (const OrderedJson& word : launch["argv"]) text += ShellQuote(word.get<std::string>()) + " ";
   return text;
 }
 
 // What a command decides: not what was asked of the plan, and not which settings were given: a
 // launch line of SGLang spells out the fraction that the plan made up.
-Json Comparable(Json plan) {
+OrderedJson Comparable(OrderedJson plan) {
   for (const char* key : {"findings", "window", "model"}) plan.erase(key);
   plan["engine"].erase("defaults");
   if (!plan["static_memory"].is_null()) {
@@ -49,15 +49,15 @@ class ExampleTest : public ::testing::Test {
  protected:
   // Runs `command`, a `shardplan plan`, and the plan of each command that it prints.
   static void RoundTrip(const std::string& command, const std::string& directory) {
-    const auto json = [&](const std::string& line) -> Json {
+    const auto json = [&](const std::string& line) -> OrderedJson {
       const testing_support::Outcome outcome = testing_support::RunScript(line, directory);
-      EXPECT_TRUE(Json::accept(outcome.out)) << line << "\n" << outcome.err;
-      return Json::accept(outcome.out) ? Json::parse(outcome.out) : Json();
+      EXPECT_TRUE(OrderedJson::accept(outcome.out)) << line << "\n" << outcome.err;
+      return OrderedJson::accept(outcome.out) ? OrderedJson::parse(outcome.out) : OrderedJson();
     };
-    const Json first = json(command + " --format json");
+    const OrderedJson first = json(command + " --format json");
     ASSERT_FALSE(first.is_null());
     ASSERT_FALSE(first["launch"].empty()) << command;
-    const Json& cluster = first["cluster"];
+    const OrderedJson& cluster = first["cluster"];
     // Cards are no part of a command: those of the first plan.
     const std::string cards = cluster["file"].is_null()
                                   ? " --gpu " + cluster["gpu"].get<std::string>() +
@@ -68,8 +68,8 @@ class ExampleTest : public ::testing::Test {
                        cards + " --engine " + first["engine"]["name"].get<std::string>() + "@" +
                        first["engine"]["version"].get<std::string>();
     if (!first["window"]["output_tokens"].is_null()) line += " --output-tokens 1024";
-    for (const Json& launch : first["launch"]) {
-      const Json second =
+    for (const OrderedJson& launch : first["launch"]) {
+      const OrderedJson second =
           json(line + " --from-command " + ShellQuote(CommandOf(launch)) + " --format json");
       ASSERT_FALSE(second.is_null());
       EXPECT_EQ(Comparable(first), Comparable(second)) << CommandOf(launch);
@@ -135,13 +135,13 @@ TEST(CookbookTest, EveryRecipeIsPlannedAndReadBack) {
     const Plan plan = testing_support::Evaluate(model, first.what.deployment);
     if (plan.verdict == Verdict::kIllegal) continue;
     ++legal;
-    const Json expected = Json::parse(RenderPlanJson(plan));
+    const OrderedJson expected = OrderedJson::parse(RenderPlanJson(plan));
     ASSERT_EQ(expected["launch"].size(), std::stoul(row.at(3))) << command;
-    for (const Json& launch : expected["launch"]) {
+    for (const OrderedJson& launch : expected["launch"]) {
       const Applied second = Apply(CommandOf(launch), line);
       ASSERT_EQ(second.error, "") << CommandOf(launch);
-      const Json found =
-          Json::parse(RenderPlanJson(testing_support::Evaluate(model, second.what.deployment)));
+      const OrderedJson found = OrderedJson::parse(
+          RenderPlanJson(testing_support::Evaluate(model, second.what.deployment)));
       EXPECT_EQ(Comparable(expected), Comparable(found)) << command << "\n" << CommandOf(launch);
     }
   }
@@ -164,13 +164,13 @@ TEST(VllmCommandsTest, AreReadBack) {
   deployments[3].nodes = 4;
   for (const Deployment& d : deployments) {
     const Plan plan = testing_support::Evaluate(model, d);
-    const Json expected = Json::parse(RenderPlanJson(plan));
+    const OrderedJson expected = OrderedJson::parse(RenderPlanJson(plan));
     ASSERT_FALSE(plan.launch.empty());
-    for (const Json& launch : expected["launch"]) {
+    for (const OrderedJson& launch : expected["launch"]) {
       const Applied read = Apply(CommandOf(launch), "m --output-tokens 32768 --gpu " + d.gpu);
       ASSERT_EQ(read.error, "") << CommandOf(launch);
-      const Json found =
-          Json::parse(RenderPlanJson(testing_support::Evaluate(model, read.what.deployment)));
+      const OrderedJson found = OrderedJson::parse(
+          RenderPlanJson(testing_support::Evaluate(model, read.what.deployment)));
       EXPECT_EQ(Comparable(expected), Comparable(found)) << CommandOf(launch);
     }
   }

@@ -9,7 +9,7 @@
 namespace shardplan::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 using testing_support::Outcome;
 using testing_support::RunProgram;
 
@@ -86,21 +86,21 @@ TEST(SweepCommandTest, CellsAreThePlans) {
                                      "--format json --sweep tp=1,2,3 --sweep max-model-len=1K,2K");
   EXPECT_EQ(outcome.code, 1);  // three ranks are illegal
   EXPECT_EQ(outcome.err, "");
-  const Json d = Json::parse(outcome.out);
+  const OrderedJson d = OrderedJson::parse(outcome.out);
   ASSERT_EQ(d["cells"].size(), 6U);
-  for (const Json& cell : d["cells"]) {
-    const Json plan = Json::parse(RunProgram(std::string(kSweepPlan) + "--format json --tp " +
-                                             cell["at"]["tp"].dump() + " --max-model-len " +
-                                             cell["at"]["max-model-len"].dump())
-                                      .out);
+  for (const OrderedJson& cell : d["cells"]) {
+    const OrderedJson plan = OrderedJson::parse(
+        RunProgram(std::string(kSweepPlan) + "--format json --tp " + cell["at"]["tp"].dump() +
+                   " --max-model-len " + cell["at"]["max-model-len"].dump())
+            .out);
     EXPECT_EQ(cell["verdict"], plan["verdict"]);
     EXPECT_EQ(cell["kv_cache"], plan["kv_cache"]);
     if (plan["verdict"] == "illegal") {
       EXPECT_TRUE(cell["headroom_bytes"].is_null());
       continue;
     }
-    Json least = plan["ranks"][0]["headroom_bytes"];
-    for (const Json& rank : plan["ranks"]) least = std::min(least, rank["headroom_bytes"]);
+    OrderedJson least = plan["ranks"][0]["headroom_bytes"];
+    for (const OrderedJson& rank : plan["ranks"]) least = std::min(least, rank["headroom_bytes"]);
     EXPECT_EQ(cell["headroom_bytes"], least);
   }
 }
@@ -115,7 +115,7 @@ TEST(SweepCommandTest, AValueThatOneCellRefuses) {
   const std::string run = std::string(kSweepPlan) + "--output-tokens 2K --format json ";
   const Outcome outcome = RunProgram(run + "--sweep max-model-len=1K,4K");
   EXPECT_EQ(outcome.code, 1);
-  const Json d = Json::parse(outcome.out);
+  const OrderedJson d = OrderedJson::parse(outcome.out);
   EXPECT_EQ(d["cells"][0]["verdict"], "illegal");
   EXPECT_EQ(d["cells"][0]["reason"],
             "--output-tokens 2048: expected a number from 1 to 1,023, less than the window; input "

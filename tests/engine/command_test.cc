@@ -36,6 +36,22 @@ std::string Read(const std::string& line) {
   return out;
 }
 
+// argparse splits at "=" before it looks for blanks.
+TEST(CommandTest, ValuesBehindAnEqualsSignMayHaveBlanks) {
+  for (const char* word : {R"(--hf-overrides={"a": 1})", "--chat-template=/a b/c.jinja"}) {
+    const auto command = ParseArguments(CommandTable(), {{"m", false}, {word, false}});
+    ASSERT_TRUE(command.has_value()) << command.error().ToString();
+    ASSERT_EQ(command->flags.size(), 1U) << word;
+    const std::string text = word;
+    EXPECT_EQ(command->flags[0].values, std::vector{text.substr(text.find('=') + 1)});
+  }
+  // Without one, a text with blanks is a value, whatever it begins with.
+  const auto command = ParseArguments(
+      CommandTable(), {{"m", false}, {"--served-model-name", false}, {"-a b=c", false}});
+  ASSERT_TRUE(command.has_value()) << command.error().ToString();
+  EXPECT_EQ(command->flags[0].ValueText(), "-a b=c");
+}
+
 TEST(CommandTest, FormsOfAFlag) {
   EXPECT_EQ(Read("m --max-model-len 512K"), "m | --max-model-len 512K");
   EXPECT_EQ(Read("m --max_model_len=-1"), "m | --max-model-len -1");

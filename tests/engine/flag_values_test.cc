@@ -84,7 +84,9 @@ TEST(FlagValuesTest, ParsersOfPlugins) {
             "kimi_k3?");
   EXPECT_THAT(Told("--reasoning-parser", "qwen4"), HasSubstr("did you mean qwen3?"));
   EXPECT_TRUE(CheckFlagValue(Choices("vllm"), "", {"--tool-call-parser", "mine", true}));
-  EXPECT_FALSE(CheckFlagValue(Choices("vllm"), "", {"--tool-call-parser", "mine", false}));
+  // A misspelling is refused; what is like none may be of a release that nobody here has seen.
+  EXPECT_FALSE(CheckFlagValue(Choices("vllm"), "", {"--tool-call-parser", "hermess", false}));
+  EXPECT_TRUE(CheckFlagValue(Choices("vllm"), "", {"--tool-call-parser", "zzzzzz", false}));
 }
 
 TEST(FlagValuesTest, OthersTakeAnything) {
@@ -111,7 +113,11 @@ TEST(FlagValuesTest, WhatPluginsExtendIsWarnedAbout) {
   EXPECT_THAT(told("--tokenizer-mode", "deepseek_v3"), HasSubstr("deepseek_v32"));
   EXPECT_EQ(told("--quantization", "fp8"), "");
   EXPECT_EQ(told("--distributed-executor-backend", "mine.executors.Executor"), "");  // a class
-  EXPECT_EQ(told("--tool-call-parser", "zzz"), "");
+  EXPECT_THAT(told("--tool-call-parser", "zzzzzz"),
+              HasSubstr("is no parser of the releases known, and stops a start unless "
+                        "--tool-parser-plugin or a later release adds it; one of "));
+  EXPECT_EQ(told("--tool-call-parser", "hermess"), "");  // refused already
+  EXPECT_EQ(told("--tool-call-parser", "hermes"), "");
   EXPECT_NE(told("--quantization", "zzz", "sglang"), "");
   EXPECT_EQ(told("--load-format", "layered", "sglang"), "");
 }

@@ -128,8 +128,8 @@ TEST(ContainerTest, ChosenCards) {
 TEST(ContainerTest, NamesFilesThatItDoesNotSee) {
   LaunchExample example = OneNode({"/t/x.jinja", "/m/y"});
   std::vector<std::string>& argv = example.plan.launch[0].argv;
-  argv.insert(argv.end(), {"--ssl-certfile", "/m/c.pem", "--root-path", "/api",
-                           "--speculative-config", R"({"model": "/drafts/d"})"});
+  argv.insert(argv.end(), {"--ssl-certfile", "/m/c.pem", "--root-path", "/api", "--lora-modules",
+                           R"({"model": "/drafts/d"})"});
   ContainerOptions options;
   options.mounts = {"/m"};
   const Containers made = Made(example, options);
@@ -138,6 +138,25 @@ TEST(ContainerTest, NamesFilesThatItDoesNotSee) {
   EXPECT_THAT(made.notes, testing::Not(Contains(HasSubstr("/m/"))));
   EXPECT_THAT(made.notes, testing::Not(Contains(HasSubstr("/api"))));
   EXPECT_THAT(made.nodes[0].health->test.back(), HasSubstr("https://127.0.0.1:8000/health"));
+}
+
+// No image has a draft: a start would end after the model was loaded.
+TEST(ContainerTest, DraftsAreMounted) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--speculative-config", R"({"model": "/drafts/d"})"},
+        std::vector<std::string>{"--speculative-draft-model-path", "/drafts/d"}}) {
+    LaunchExample example = OneNode();
+    std::vector<std::string>& argv = example.plan.launch[0].argv;
+    argv.insert(argv.end(), words.begin(), words.end());
+    ContainerOptions options;
+    const auto refused = MakeContainers(example.input(), options);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().ToString(),
+              "--mount: expected the draft model's directory, found that /drafts/d is not mounted; "
+              "give --mount DIR");
+    options.mounts = {"/drafts"};
+    EXPECT_TRUE(MakeContainers(example.input(), options));
+  }
 }
 
 TEST(ContainerTest, AMemoryLimitHoldsWhatIsSure) {

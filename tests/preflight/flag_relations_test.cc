@@ -94,6 +94,32 @@ TEST(FlagRelationsTest, ContextsAndPrefillsOfVllm) {
       ElementsAre(HasSubstr("cannot be greater than the max_model_len (8192).")));
 }
 
+TEST(FlagRelationsTest, AdaptersAndTransfersOfVllm) {
+  const GivenFlag lora{"--enable-lora", "true"};
+  EXPECT_THAT(RelationsTold("vllm", {lora, {"--max-loras", "4"}, {"--max-cpu-loras", "1"}}),
+              ElementsAre("--max-cpu-loras 1: max_cpu_loras (1) must be >= max_loras (4).; at "
+                          "least 4"));
+  EXPECT_THAT(RelationsTold("vllm", {lora, {"--max-cpu-loras", "1"}}), IsEmpty());
+  EXPECT_THAT(
+      RelationsTold("vllm", {{"--kv-transfer-config", R"({"kv_connector": "NixlConnector"})"}}),
+      ElementsAre("--kv-transfer-config: Please specify kv_role when kv_connector is set; "
+                  R"("kv_role": "kv_producer", "kv_consumer" or "kv_both")"));
+  EXPECT_THAT(
+      RelationsTold("vllm", {{"--kv-transfer-config",
+                              R"({"kv_connector": "NixlConnector", "kv_role": "kv_both"})"}}),
+      IsEmpty());
+  EXPECT_THAT(RelationsTold("vllm", {{"--kv-transfer-config", "$KV"}}), IsEmpty());
+}
+
+TEST(FlagRelationsTest, ChunksOfSglangAreWholePages) {
+  const GivenFlag page{"--page-size", "64"};
+  EXPECT_THAT(RelationsTold("sglang", {page, {"--chunked-prefill-size", "100"}}),
+              ElementsAre("--chunked-prefill-size 100: chunked_prefill_size must be divisible by "
+                          "page_size; a multiple of 64"));
+  EXPECT_THAT(RelationsTold("sglang", {page, {"--chunked-prefill-size", "8192"}}), IsEmpty());
+  EXPECT_THAT(RelationsTold("sglang", {page, {"--chunked-prefill-size", "-1"}}), IsEmpty());
+}
+
 TEST(FlagRelationsTest, Sglang) {
   const GivenFlag priorities{"--enable-priority-scheduling", "true"};
   EXPECT_THAT(RelationsTold("sglang", {priorities, {"--schedule-policy", "lof"}}), IsEmpty());

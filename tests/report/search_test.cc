@@ -93,7 +93,8 @@ TEST(SearchReport, WhatWasVariedStandsBehindTheLayout) {
   const SearchRequest request = Asking();
   SearchResult result = Search(request);
   ASSERT_FALSE(result.candidates.empty());
-  result.candidates[0].settings = {{"engine", "vllm@0.30.0"}, {"kv-cache-dtype", "fp8"}};
+  result.candidates[0].settings = {
+      {"engine", "vllm@0.30.0"}, {"tp", "8"}, {"kv-cache-dtype", "fp8"}};
   const std::string table = RenderSearchTable(result, request);
   EXPECT_THAT(table, HasSubstr("  TP8, kv-cache-dtype fp8  "));
   EXPECT_THAT(table, HasSubstr("\n1. TP8, kv-cache-dtype fp8\n"));

@@ -106,17 +106,18 @@ TEST(ParseSpeculation, SizesOfNgrams) {
       "--speculative-config: vLLM would say: prompt_lookup_min=4 must be <= prompt_lookup_max=3; "
       "the smaller of them as prompt_lookup_min";
   for (const char* method : {"ngram", "ngram_gpu", "[ngram]"}) {
-    EXPECT_EQ(
-        ErrorOf(std::string(R"({"prompt_lookup_min": 4, "prompt_lookup_max": 3, "method": ")") +
-                method + "\"}"),
-        kOrder);
+    EXPECT_EQ(SpeculationError(
+                  std::string(R"({"prompt_lookup_min": 4, "prompt_lookup_max": 3, "method": ")") +
+                  method + "\"}"),
+              kOrder);
   }
-  EXPECT_EQ(ErrorOf(R"({"method": "mtp", "prompt_lookup_min": 4, "prompt_lookup_max": 3})"),
-            "read");
-  EXPECT_EQ(ErrorOf(R"({"method": "mtp", "prompt_lookup_max": 0})"),
+  EXPECT_EQ(
+      SpeculationError(R"({"method": "mtp", "prompt_lookup_min": 4, "prompt_lookup_max": 3})"),
+      "read");
+  EXPECT_EQ(SpeculationError(R"({"method": "mtp", "prompt_lookup_max": 0})"),
             "--speculative-config: prompt_lookup_max 0: vLLM would say: Input should be greater "
             "than or equal to 1; a number of tokens");
-  EXPECT_NE(ErrorOf(R"({"method": "ngram", "prompt_lookup_min": "2"})"), "read");
+  EXPECT_NE(SpeculationError(R"({"method": "ngram", "prompt_lookup_min": "2"})"), "read");
 }
 
 TEST(ParseSpeculation, SizesOfSuffixes) {
@@ -134,29 +135,29 @@ TEST(ParseSpeculation, SizesOfSuffixes) {
        "suffix_decoding_min_token_prob=1.5 must be in [0, 1]"}};
   for (const auto& [key, says] : refused) {
     EXPECT_EQ(
-        ErrorOf(std::string(R"({"method": "suffix", )") + key + "}"),
+        SpeculationError(std::string(R"({"method": "suffix", )") + key + "}"),
         std::string("--speculative-config: vLLM would say: ") + says + "; a value in that range");
-    EXPECT_EQ(ErrorOf(std::string(R"({"method": "ngram", )") + key + "}"), "read");
+    EXPECT_EQ(SpeculationError(std::string(R"({"method": "ngram", )") + key + "}"), "read");
   }
 }
 
 TEST(ParseSpeculation, KeysOfOneMethodAlone) {
-  EXPECT_EQ(ErrorOf(R"({"method": "eagle3", "use_heterogeneous_vocab": true})"),
+  EXPECT_EQ(SpeculationError(R"({"method": "eagle3", "use_heterogeneous_vocab": true})"),
             "--speculative-config: vLLM would say: use_heterogeneous_vocab only works with "
             "method='draft_model'; leave it out");
-  EXPECT_EQ(ErrorOf(R"({"model": "m", "use_heterogeneous_vocab": true,)"
-                    R"( "draft_sample_method": "probabilistic"})"),
+  EXPECT_EQ(SpeculationError(R"({"model": "m", "use_heterogeneous_vocab": true,)"
+                             R"( "draft_sample_method": "probabilistic"})"),
             "--speculative-config: vLLM would say: use_heterogeneous_vocab currently only supports "
             "greedy draft sampling; \"draft_sample_method\": \"greedy\"");
-  EXPECT_EQ(ErrorOf(R"({"model": "m", "use_heterogeneous_vocab": true})"), "read");
-  EXPECT_EQ(ErrorOf(R"({"method": "mtp", "enable_adaptive_verification": true})"),
+  EXPECT_EQ(SpeculationError(R"({"model": "m", "use_heterogeneous_vocab": true})"), "read");
+  EXPECT_EQ(SpeculationError(R"({"method": "mtp", "enable_adaptive_verification": true})"),
             "--speculative-config: vLLM would say: Adaptive verification only supported with "
             "DSpark; leave enable_adaptive_verification out");
-  EXPECT_EQ(ErrorOf(R"({"method": "eagle", "dspark_draft_topk": 3})"),
+  EXPECT_EQ(SpeculationError(R"({"method": "eagle", "dspark_draft_topk": 3})"),
             "--speculative-config: vLLM would say: dspark_draft_topk is only supported by DSpark; "
             "leave it out");
-  EXPECT_EQ(ErrorOf(R"({"method": "dspark", "dspark_draft_topk": 3,)"
-                    R"( "enable_adaptive_verification": true})"),
+  EXPECT_EQ(SpeculationError(R"({"method": "dspark", "dspark_draft_topk": 3,)"
+                             R"( "enable_adaptive_verification": true})"),
             "read");
 }
 
