@@ -137,11 +137,10 @@ struct SearchResult {
 // Evaluates every layout with every variant. Of a pipeline, the partition is the best that giving
 // single layers of one stage to another finds from the default one. What is short gets the mildest
 // economies that are enough, else the smallest offload that fits as well (vLLM), of what is not
-// given; what is offloaded unasked ranks below what needs none, and what a known issue stopped in an
-// earlier version below what nothing is known of. A candidate is planned once more as
-// a whole, and rejected where that does not fit. Deterministic. Fails with kUsage for more than 512
-// cards, where the given sizes fill no number of cards, and as EvaluatePlan does for all layouts
-// alike.
+// given; what is offloaded unasked ranks below what needs none, and what a known issue stopped in
+// an earlier version below what nothing is known of. A candidate is planned once more as a whole,
+// and rejected where that does not fit. Deterministic. Fails with kUsage for more than 512 cards,
+// where the given sizes fill no number of cards, and as EvaluatePlan does for all layouts alike.
 Result<SearchResult> SearchLayouts(const Model& model, const Catalog& catalog,
                                    const ConfigStore& store, const SearchRequest& request);
 
