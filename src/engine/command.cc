@@ -214,7 +214,27 @@ class Parser {
         "write the name out");
   }
 
+  // Before 0.12 -O is short for --compilation-config, and a number in an object's place its level
+  // (vllm/config/compilation.py from_cli, v0.8.5 to v0.11.0).
+  bool IsOldLevel(const std::string& name, const CommandWord* attached) const {
+    constexpr std::string_view kLevels = "0123";
+    if (table_.dialect().engine != "vllm" || version_.empty() || !IsOlder(version_, "0.12.0")) {
+      return false;
+    }
+    if (name.size() == 3 && name.starts_with("-O")) {
+      return kLevels.find(name[2]) != std::string_view::npos;
+    }
+    if (name != "-O" && name != "--compilation-config") return false;
+    if (attached == nullptr && at_ == words_.size()) return false;
+    const std::string& value = attached != nullptr ? attached->text : words_[at_].text;
+    return value.size() == 1 && kLevels.find(value[0]) != std::string_view::npos;
+  }
+
   Status Known(const std::string& name, const CommandWord* attached) {
+    if (IsOldLevel(name, attached)) {
+      const CommandWord level{name.size() == 3 ? name.substr(2) : ""};
+      return Field("--compilation-config.level", name.size() == 3 ? &level : attached);
+    }
     Result<Found> found = Lookup(name);
     std::optional<CommandWord> glued;
     if (!found && name.size() > 2 && name[1] != '-') {

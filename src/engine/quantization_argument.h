@@ -17,7 +17,8 @@ struct StoredQuantization {
   bool quantized = false;  // whether its weights are, whatever the config says
 };
 
-// What the engine ("vllm", "sglang") would say to the last --quantization of a command, as an error:
+// What the engine ("vllm", "sglang") would say to the last --quantization of a command, as an
+// error:
 //
 //   command.quantization_mismatch  the config declares another method, which no kernel of the
 //                                  named one takes over

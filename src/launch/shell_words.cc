@@ -1,6 +1,7 @@
 #include "launch/shell_words.h"
 
 #include <algorithm>
+#include <array>
 
 namespace shardplan {
 namespace {
@@ -22,7 +23,7 @@ class Splitter {
     while (at_ < text_.size()) {
       SHARDPLAN_RETURN_IF_ERROR(Step());
     }
-    EndCommand();
+    SHARDPLAN_RETURN_IF_ERROR(EndCommand());
     return std::move(commands_);
   }
 
@@ -37,14 +38,57 @@ class Splitter {
   }
 
   void EndWord() {
-    if (in_word_) words_.push_back(std::move(word_));
+    if (in_word_ && !to_file_) words_.push_back(std::move(word_));
+    if (in_word_) to_file_ = false;
     word_ = {};
     in_word_ = false;
   }
-  void EndCommand() {
+  Status EndCommand() {
     EndWord();
-    if (!words_.empty()) commands_.push_back(std::move(words_));
+    if (to_file_) return Refuse("ends in a redirection");
+    if (!words_.empty() && !reads_output_) commands_.push_back(std::move(words_));
     words_.clear();
+    reads_output_ = false;
+    return {};
+  }
+
+  // `2>&1`, `> log`, `&>> log`: where output goes changes nothing of what runs. Input stays
+  // refused:
+  // "<" begins the placeholders that people paste.
+  bool EatRedirection() {
+    const bool has_descriptor =
+        in_word_ && word_.text.find_first_not_of("0123456789") == std::string::npos;
+    const size_t before = at_;
+    if (!Eat("&>>") && !Eat("&>") && !Eat(">>") && !Eat(">&") && !Eat(">|") && !Eat(">")) {
+      return false;
+    }
+    if (Peek() == '(') {  // a process
+      at_ = before;
+      return false;
+    }
+    if (has_descriptor && text_[before] == '>') {
+      word_ = {};
+      in_word_ = false;
+    }
+    EndWord();
+    to_file_ = true;
+    return true;
+  }
+
+  // `| tee log`: a program that only reads what the one before it prints.
+  Result<bool> EatReader() {
+    static constexpr std::array<std::string_view, 9> kReaders = {
+        "tee", "cat", "grep", "ts", "awk", "sed", "logger", "rotatelogs", "multilog"};
+    if (Peek() != '|' || Peek(1) == '|') return false;
+    size_t begin = at_ + (Peek(1) == '&' ? 2 : 1);
+    while (begin < text_.size() && (text_[begin] == ' ' || text_[begin] == '\t')) ++begin;
+    const size_t end = std::min(text_.find_first_of(" \t\r\n;|&", begin), text_.size());
+    const std::string_view name = text_.substr(begin, end - begin);
+    if (std::find(kReaders.begin(), kReaders.end(), name) == kReaders.end()) return false;
+    SHARDPLAN_RETURN_IF_ERROR(EndCommand());
+    reads_output_ = true;
+    at_ = begin;
+    return true;
   }
   void Add(char c) {
     word_.text += c;
@@ -59,17 +103,17 @@ class Splitter {
       ++at_;
       return {};
     }
-    if (Eat("\n") || Eat("&&") || Eat(";")) {
-      EndCommand();
-      return {};
-    }
+    if (EatRedirection()) return {};
+    SHARDPLAN_ASSIGN_OR_RETURN(const bool reader, EatReader());
+    if (reader) return {};
+    if (Eat("\n") || Eat("&&") || Eat(";") || Eat("&")) return EndCommand();
     if (c == '#' && !in_word_) {
       at_ = std::min(text_.find('\n', at_), text_.size());
       return {};
     }
-    if (std::string_view("|&<>()").find(c) != std::string_view::npos) {
+    if (std::string_view("|<>()").find(c) != std::string_view::npos) {
       return Refuse(std::string("holds a shell's '") + c + "' outside quotes",
-                    c == '<' || c == '>' ? "leave redirections out, and quote placeholders"
+                    c == '<' || c == '>' ? "leave it out, and quote placeholders"
                                          : "give the command that serves alone");
     }
     if (c == '\'') return SingleQuoted();
@@ -196,6 +240,8 @@ class Splitter {
   std::string_view text_;
   size_t at_ = 0;
   bool in_word_ = false;
+  bool to_file_ = false;       // the word is where a redirection goes
+  bool reads_output_ = false;  // the command does no more than that
   ShellWord word_;
   std::vector<ShellWord> words_;
   std::vector<std::vector<ShellWord>> commands_;

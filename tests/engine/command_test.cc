@@ -36,6 +36,24 @@ std::string Read(const std::string& line) {
   return out;
 }
 
+// Before 0.12 -O was short for another flag.
+TEST(CommandTest, LevelsOfOlderVersions) {
+  const auto read = [](std::vector<CommandWord> words, const char* version) {
+    const auto command = ParseArguments(CommandTable(), words, version);
+    if (!command) return "error: " + command.error().ToString();
+    return command->flags.at(0).row->name + " " + command->flags.at(0).ValueText();
+  };
+  for (const std::vector<CommandWord>& words :
+       {std::vector<CommandWord>{{"-O3"}}, std::vector<CommandWord>{{"-O"}, {"3"}},
+        std::vector<CommandWord>{{"-O=3"}}, std::vector<CommandWord>{{"--compilation-config=3"}},
+        std::vector<CommandWord>{{"--compilation-config"}, {"3"}}}) {
+    EXPECT_EQ(read(words, "0.11.0"), R"(--compilation-config {"level":3})") << words[0].text;
+  }
+  EXPECT_EQ(read({{"-O3"}}, "0.12.0"), "--optimization-level 3");
+  EXPECT_EQ(read({{"--compilation-config", false}, {R"({"level": 0})", false}}, "0.11.0"),
+            R"(--compilation-config {"level": 0})");
+}
+
 // argparse splits at "=" before it looks for blanks.
 TEST(CommandTest, ValuesBehindAnEqualsSignMayHaveBlanks) {
   for (const char* word : {R"(--hf-overrides={"a": 1})", "--chat-template=/a b/c.jinja"}) {

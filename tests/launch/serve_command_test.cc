@@ -22,6 +22,8 @@ TEST(ServeCommandTest, WaysToStartIt) {
   EXPECT_EQ(Found("python3 -m vllm.entrypoints.openai.api_server --model m"), "--model m ");
   EXPECT_EQ(Found("python -m vllm.entrypoints.cli.main serve m"), "m ");
   EXPECT_EQ(Found("$ nohup numactl --cpunodebind=0 vllm serve m"), "m ");
+  EXPECT_EQ(Found("nohup vllm serve m -tp 8 > vllm.log 2>&1 &"), "m -tp 8 ");
+  EXPECT_EQ(Found("vllm serve m -tp 8 2>&1 | tee -a vllm.log"), "m -tp 8 ");
   EXPECT_EQ(Found("bash -lc 'A=1 vllm serve \"m n\" --x'"), "A=1; m n --x ");
 }
 
@@ -135,8 +137,8 @@ TEST(ServeCommandTest, WhatIsNoCommandIsRefused) {
               "error: command: expected a command, found the option -tp at the start of a line; a "
               "line that goes on ends in a backslash, with no blank behind it");
   }
-  EXPECT_EQ(Found("vllm serve m 2>&1 | tee log"),
-            "error: command: holds a shell's '>' outside quotes; leave redirections out, and quote "
+  EXPECT_EQ(Found("vllm serve m < prompts"),
+            "error: command: holds a shell's '<' outside quotes; leave it out, and quote "
             "placeholders");
   EXPECT_EQ(Found("bash -c \"bash -c 'bash -c x'\""),
             "error: command: expected `vllm serve` or `sglang.launch_server`, found bash; give the "

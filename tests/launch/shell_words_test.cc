@@ -44,16 +44,32 @@ TEST(ShellWordsTest, WhatAShellWouldReplaceIsMarked) {
             "[$A]* [x$B]* [$C]* [$D] [${E:-x}]* [$F] [~/g]* [a~] [$] [$1]*");
 }
 
+TEST(ShellWordsTest, WhereOutputGoesIsDropped) {
+  for (const char* text :
+       {"a b | tee log", "a b > log", "a b >log 2>&1", "a b 2>&1 | tee -a log", "a b &> log &",
+        "a b >> 'a log' &", "a 2>/dev/null b", "a b |& tee log", "a b 2>&1 | ts | tee log"}) {
+    EXPECT_EQ(Split(text), "[a] [b]") << text;
+  }
+  EXPECT_EQ(Split("a & b 2 > log; c2>x"), "[a] / [b] [2] / [c2]");
+  EXPECT_EQ(Split("a '>' \\> b"), "[a] [>] [>] [b]");
+  EXPECT_EQ(Split("a b > log c"), "[a] [b] [c]");
+  EXPECT_EQ(Split("a >"), "error: command: ends in a redirection");
+  EXPECT_EQ(Split("a > ; b"), "error: command: ends in a redirection");
+}
+
 TEST(ShellWordsTest, WhatOnlyAShellCanDoIsRefused) {
-  EXPECT_EQ(Split("a | tee log"),
+  EXPECT_EQ(Split("a | xargs vllm"),
             "error: command: holds a shell's '|' outside quotes; give the command that serves "
             "alone");
-  EXPECT_EQ(Split("a > log"),
-            "error: command: holds a shell's '>' outside quotes; leave redirections out, and quote "
-            "placeholders");
-  EXPECT_EQ(Split("a &"),
-            "error: command: holds a shell's '&' outside quotes; give the command that serves "
+  EXPECT_EQ(Split("a || b"),
+            "error: command: holds a shell's '|' outside quotes; give the command that serves "
             "alone");
+  EXPECT_EQ(Split("a > >(tee log)"),
+            "error: command: holds a shell's '>' outside quotes; leave it out, and quote "
+            "placeholders");
+  EXPECT_EQ(Split("a --master-addr <IP>"),
+            "error: command: holds a shell's '<' outside quotes; leave it out, and quote "
+            "placeholders");
   for (const char* text : {"a $(b)", "a `b`", "\"$(b)\"", "\"`b`\""}) {
     EXPECT_EQ(Split(text), "error: command: holds a command substitution; write what it gives");
   }
