@@ -245,7 +245,7 @@ TEST(FromCommandTest, Errors) {
       {"VLLM_USE_V2_MODEL_RUNNER=$X vllm serve x",
        "--from-command VLLM_USE_V2_MODEL_RUNNER=$X: hangs on a shell variable; write its value"},
       {"vllm serve x 'a", "--from-command: a ' is not closed"},
-      {"vllm serve x | tee y",
+      {"vllm serve x | xargs y",
        "--from-command: holds a shell's '|' outside quotes; give the command that serves alone"},
       {"vllm serve x --dtype ''", "--from-command --dtype: expected a value, found nothing"},
   };
