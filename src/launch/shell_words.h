@@ -18,10 +18,11 @@ struct ShellWord {
 };
 
 // Splits a script of simple commands: quotes ('…', "…", $'…'), backslashes and the newlines they
-// continue, comments, and commands separated by newlines, ";", "&" and "&&". Empty ones are dropped,
-// and so is where output goes: redirections of it, and pipes into programs that only read (`| tee
-// log`). Fails with kUsage for what only a running shell can know or do: other pipes, input from
-// files, subshells, command substitutions; and for an open quote, a zero byte or more than 1 MiB.
+// continue, comments, and commands separated by newlines, ";", "&" and "&&". Empty ones are
+// dropped, and so is where output goes: redirections of it, and pipes into programs that only read
+// (`| tee log`). Fails with kUsage for what only a running shell can know or do: other pipes, input
+// from files, subshells, command substitutions; and for an open quote, a zero byte or more than 1
+// MiB.
 Result<std::vector<std::vector<ShellWord>>> SplitShell(std::string_view text);
 
 }  // namespace shardplan
