@@ -3,7 +3,7 @@ include(GoogleTest)
 # shardplan_layer_test(<layer> <sources...>): one binary per layer, one file per source under test.
 # Tests see the test data as SHARDPLAN_TEST_DATA and the program as SHARDPLAN_BINARY.
 #
-# With SHARDPLAN_UNITY_TESTS several sources are compiled as one, a half of a whole build's time; an
+# With SHARDPLAN_UNITY_TESTS several sources are compiled as one, which a whole build gains by; an
 # edit then compiles its neighbours too. Names of anonymous namespaces have to differ in a folder.
 #
 # Heavy headers are compiled once for all of them, and the tests themselves with little optimization:

@@ -9,11 +9,11 @@
 #include "cli/context.h"
 #include "cli/from_command.h"
 #include "cli/output_options.h"
-#include "engine/quantization_argument.h"
 #include "engine/sglang/profile.h"
 #include "engine/vllm/profile.h"
 #include "plan/cluster_use.h"
 #include "plan/prepare.h"
+#include "plan/request.h"
 #include "preflight/command_check.h"
 #include "shardplan/plan/plan.h"
 #include "shardplan/report/findings.h"
@@ -82,9 +82,7 @@ Result<Answer> Run(const CheckOptions& options, const OptionSet& set) {
       under.not_planned = std::move(made).error();
     }
   } else if (model) {
-    const StoredQuantization stored{model->quant_method, !model->arch.quantization.empty()};
-    if (auto finding =
-            CheckQuantization(what.deployment.engine, stored, what.deployment.settings)) {
+    if (auto finding = CheckStoredQuantization(*model, what.deployment)) {
       what.deployment.findings.push_back(*std::move(finding));
     }
     Result<std::vector<Finding>> told = CheckSpeculation(*model, what.deployment);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
 
@@ -275,12 +274,7 @@ std::vector<std::pair<std::string, std::string>> PathsOf(const std::vector<std::
       value = equals < word.size() ? word.substr(equals + 1) : "";
     }
     if (std::find(kNoFiles.begin(), kNoFiles.end(), flag) != kNoFiles.end()) continue;
-    if (value.starts_with('{')) {
-      const auto object = nlohmann::json::parse(value, nullptr, false);
-      value = object.is_object() && object.contains("model") && object["model"].is_string()
-                  ? object["model"].get<std::string>()
-                  : "";
-    }
+    if (value.starts_with('{')) value = ModelOfObject(value);
     if (value.starts_with('/')) out.emplace_back(flag, value);
   }
   return out;
@@ -294,16 +288,12 @@ bool IsMounted(const std::string& path, const LaunchInput& input, const Containe
                      [&](const std::string& mount) { return IsBelow(path, mount); });
 }
 
-// A draft is gigabytes beside the model: no image has it.
 Status CheckDraft(const LaunchInput& input, const ContainerOptions& options,
                   const Containers& containers) {
   for (const auto& [flag, path] : PathsOf(containers.nodes[0].command)) {
     if (flag != "--speculative-config" && flag != "--speculative-draft-model-path") continue;
     if (IsMounted(path, input, options)) continue;
-    return Fail(ErrorCode::kUsage, "--mount",
-                fmt::format("expected the draft model's directory, found that {} is not mounted",
-                            Printable(path)),
-                "give --mount DIR");
+    return tl::unexpected(DraftNotMounted(path));
   }
   return {};
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -378,6 +379,19 @@ Result<PreparedLaunch> PrepareLaunch(const LaunchInput& input) {
                           "/models/" + out.name, OneOrNone(site.model_path), false, false});
   }
   return out;
+}
+
+std::string ModelOfObject(const std::string& json) {
+  const auto object = nlohmann::json::parse(json, nullptr, false);
+  const bool names = object.is_object() && object.contains("model") && object["model"].is_string();
+  return names ? object["model"].get<std::string>() : "";
+}
+
+Error DraftNotMounted(const std::string& path) {
+  return {ErrorCode::kUsage, "--mount",
+          fmt::format("expected the draft model's directory, found that {} is not mounted",
+                      Printable(path)),
+          "give --mount DIR"};
 }
 
 }  // namespace shardplan

@@ -70,6 +70,12 @@ bool HasFlag(const std::vector<std::string>& argv, std::string_view flag);
 // A DNS label made of a model's path: "kimi-k3" of "/models/Kimi-K3/config.json".
 std::string DefaultName(const std::string& source);
 
+// The "model" of a JSON object, as --speculative-config names its draft; empty where there is none.
+std::string ModelOfObject(const std::string& json);
+
+// A draft is gigabytes beside the model: no image has it.
+Error DraftNotMounted(const std::string& path);
+
 }  // namespace shardplan
 
 #endif  // SHARDPLAN_LAUNCH_NODE_LAUNCH_H_

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "engine/command_findings.h"
-#include "engine/quantization_argument.h"
 #include "engine/vllm/kv_transfer.h"
 #include "engine/vllm/legality.h"
 #include "engine/vllm/lora.h"
@@ -102,8 +101,7 @@ Result<Environment> MakeEnvironment(const Model& model, const Catalog& catalog,
     for (Finding& finding : CheckCommand(*env.flags, version, model.arch, settings)) {
       env.findings.push_back(std::move(finding));
     }
-    const StoredQuantization stored{model.quant_method, !model.arch.quantization.empty()};
-    if (auto finding = CheckQuantization("vllm", stored, settings)) {
+    if (auto finding = CheckStoredQuantization(model, deployment)) {
       env.findings.push_back(std::move(*finding));
     }
   }

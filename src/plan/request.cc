@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/quantization_argument.h"
 #include "engine/vllm/draft_fit.h"
 #include "engine/vllm/prefetch.h"
 #include "model/draft_class.h"
@@ -218,6 +219,11 @@ Status CheckServed(const Model& model, const std::string& engine) {
                           R"("num_speculative_tokens": {}}}')",
                           verifier, Printable(draft.method), Printable(model.source),
                           std::max<int64_t>(draft.tokens, 1)));
+}
+
+std::optional<Finding> CheckStoredQuantization(const Model& model, const Deployment& deployment) {
+  const StoredQuantization stored{model.quant_method, !model.arch.quantization.empty()};
+  return CheckQuantization(deployment.engine, stored, deployment.settings);
 }
 
 void ServeDraftDirectory(const std::string& path, const Model& draft, EngineSettings* settings) {

@@ -46,6 +46,10 @@ Result<std::shared_ptr<const Model>> LoadDraftModel(const std::string& option,
                                                     const std::string& path,
                                                     const std::string& method = "");
 
+// The command's --quantization against what the checkpoint says of its own
+// (engine/quantization_argument.h).
+std::optional<Finding> CheckStoredQuantization(const Model& model, const Deployment& deployment);
+
 // Where the engine finds a draft that was named by a file in its directory: that directory; nothing
 // where `path` is what the engine reads itself, or a place was given.
 void ServeDraftDirectory(const std::string& path, const Model& draft, EngineSettings* settings);

@@ -257,6 +257,13 @@ TEST(PrepareLaunchTest, Refusals) {
   EXPECT_TRUE(refuses([](LaunchExample* e) { e->plan.launch[0].env = {{"A B", "c"}}; }));
 }
 
+TEST(ModelOfObjectTest, IsItsModel) {
+  EXPECT_EQ(ModelOfObject(R"({"method": "eagle3", "model": "/drafts/d"})"), "/drafts/d");
+  for (const char* other : {"", "{", "[1]", R"({"model": 1})", R"({"method": "ngram"})"}) {
+    EXPECT_EQ(ModelOfObject(other), "") << other;
+  }
+}
+
 TEST(DefaultNameTest, IsALabel) {
   EXPECT_EQ(DefaultName("/models/Kimi-K3"), "kimi-k3");
   EXPECT_EQ(DefaultName("/models/Kimi-K3/config.json"), "kimi-k3");

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string_view>
 
 #include "launch/container.h"
 #include "launch/kubernetes/names.h"
+#include "launch/node_launch.h"
 #include "shardplan/base/file.h"
 #include "shardplan/base/units.h"
 
@@ -153,20 +153,14 @@ Status CheckDraft(const Facts& facts) {
   if (const auto path = ValueOf(facts.command.words, "--speculative-draft-model-path"))
     draft = *path;
   if (const auto text = ValueOf(facts.command.words, "--speculative-config")) {
-    const auto json = nlohmann::json::parse(*text, nullptr, false);
-    if (json.is_object() && json.contains("model") && json["model"].is_string()) {
-      draft = json["model"].get<std::string>();
-    }
+    draft = ModelOfObject(*text);
   }
   if (!draft.starts_with('/') || IsBelow(draft, facts.model_root)) return {};
   const std::vector<std::string>& mounts = facts.options->mounts;
   const bool mounted = std::any_of(mounts.begin(), mounts.end(),
                                    [&](const std::string& mount) { return IsBelow(draft, mount); });
   if (mounted) return {};
-  return Refuse("--mount",
-                fmt::format("expected the draft model's directory, found that {} is not mounted",
-                            Printable(draft)),
-                "give --mount DIR");
+  return tl::unexpected(DraftNotMounted(draft));
 }
 
 Status CheckPaths(const Facts& facts) {

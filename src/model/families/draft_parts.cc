@@ -170,11 +170,16 @@ void AddEagle3Layers(TableBuilder& t, TensorTable* table, const Architecture& a,
   add("layers.{L}.", false);
 }
 
+void ReadDraftShape(ConfigReader& config, int64_t joined, Architecture* a) {
+  a->draft.words = config.DimOr("draft_vocab_size", a->vocabulary);
+  a->draft.target_hidden = config.DimOr("target_hidden_size", a->hidden);
+  a->draft.joined = joined;
+  a->draft.target_layers = ReadTargetLayers(config);
+}
+
 BlockDraft ReadBlockDraft(ConfigReader& config, Architecture* a) {
   const int64_t layers = ReadDraftLayers(config, DraftAttention::kGrouped, a);
   BlockDraft draft;
-  draft.target_hidden = config.DimOr("target_hidden_size", a->hidden);
-  draft.words = config.DimOr("draft_vocab_size", a->vocabulary);
   draft.bias = config.BoolOr("attention_bias", false);
   const auto flag = [](bool absent) {
     return [absent](ConfigReader& r, std::string_view key) { return r.BoolOr(key, absent); };
@@ -182,10 +187,9 @@ BlockDraft ReadBlockDraft(ConfigReader& config, Architecture* a) {
   if (FromDraftConfig(config, "use_aux_hidden_state", flag(true))) {
     draft.features = ReadFeatures(config, layers);
   }
-  a->draft.words = draft.words;
-  a->draft.target_hidden = draft.target_hidden;
-  a->draft.joined = draft.features;
-  a->draft.target_layers = ReadTargetLayers(config);
+  ReadDraftShape(config, draft.features, a);
+  draft.words = a->draft.words;
+  draft.target_hidden = a->draft.target_hidden;
   draft.embedding = WordsOf(config, *a, DraftWords::kLeftOut);
   draft.sinks = FromDraftConfig(config, "attention_sink_bias",
                                 flag(config.BoolOr("add_swa_attention_sink_bias", false)));

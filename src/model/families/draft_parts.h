@@ -51,6 +51,10 @@ int64_t ReadJoined(ConfigReader& config);
 // target_layer_ids count from one layer less. Empty where the config has no list.
 std::vector<int64_t> ReadTargetLayers(ConfigReader& config);
 
+// What the draft takes of its target and the words of its head, where it joins `joined` hidden
+// states.
+void ReadDraftShape(ConfigReader& config, int64_t joined, Architecture* arch);
+
 // The backbone of DFlash and Qwen3 DSpark: Qwen3's layers, which write keys and values of the
 // target's hidden states into their cache and then guess a whole block at once. Beside its
 // parameters vLLM keeps the key and value projections of all layers once more, as one matrix.

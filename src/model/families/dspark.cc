@@ -28,10 +28,9 @@ Result<ModelSpec> BuildKimiK3(ConfigReader& config) {
   ModelSpec spec;
   Architecture& a = spec.arch;
   const int64_t layers = ReadDraftLayers(config, DraftAttention::kLatent, &a);
-  const int64_t target = config.DimOr("target_hidden_size", a.hidden);
   const int64_t features = config.Int("num_target_layers", 1, kMaxLayers);
-  const int64_t words = config.DimOr("draft_vocab_size", a.vocabulary);
-  const MarkovHead markov = ReadMarkovHead(config, a, words);
+  ReadDraftShape(config, features, &a);
+  const MarkovHead markov = ReadMarkovHead(config, a, a.draft.words);
   // Variants of the config that the class passes over would change its shape.
   if (config.BoolOr("mla_use_output_gate", false)) {
     config.Contradiction("mla_use_output_gate", "expected false: vLLM's draft has no output gate");
@@ -39,17 +38,13 @@ Result<ModelSpec> BuildKimiK3(ConfigReader& config) {
   if (config.ok() && a.mla.q_lora_rank == 0) {
     config.Contradiction("q_lora_rank", "vLLM's draft needs compressed queries, found none");
   }
-  a.draft.words = words;
-  a.draft.target_hidden = target;
-  a.draft.joined = features;
-  a.draft.target_layers = ReadTargetLayers(config);
   if (!config.ok()) return tl::unexpected(config.error());
 
   spec.table.layer_prefix = "model.layers.{L}.";
   TableBuilder t(&spec.table, a.dtype);
   t.At(Placement::kLastStage);
   t.Linear("context_proj", "model.context_proj", Role::kDraft, Split::kReplicated, a.hidden,
-           features * target);
+           features * a.draft.target_hidden);
   t.Norm("context_norm", "model.context_norm", a.hidden);
   const std::string p = "layers.{L}.";
   t.In(LayerSet::Range(0, layers));

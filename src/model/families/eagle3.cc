@@ -46,8 +46,6 @@ Result<ModelSpec> BuildEagle3(ConfigReader& config, const Assumptions& assumptio
   ModelSpec spec;
   Architecture& a = spec.arch;
   ReadDraftLayers(config, DraftAttention::kGrouped, &a);
-  const int64_t words = config.DimOr("draft_vocab_size", a.vocabulary);
-  const int64_t target = config.DimOr("target_hidden_size", a.hidden);
   HeadOptions options;
   options.bias = config.BoolOr("attention_bias", false);
   options.mlp_bias = config.BoolOr("mlp_bias", false);
@@ -58,10 +56,7 @@ Result<ModelSpec> BuildEagle3(ConfigReader& config, const Assumptions& assumptio
   config.Adopt(eagle);
   const bool norms = config.BoolOr("fc_norm", false);
   const int64_t joined = joins ? ReadJoined(config) : 0;
-  a.draft.words = words;
-  a.draft.target_hidden = target;
-  a.draft.joined = joined;
-  a.draft.target_layers = ReadTargetLayers(config);
+  ReadDraftShape(config, joined, &a);
   const DraftWords embedding = WordsOf(config, a, DraftWords::kLeftOut);
   const bool numbered =
       assumptions.numbered_draft_layers.value_or(config.Has("speculators_config"));
@@ -74,15 +69,16 @@ Result<ModelSpec> BuildEagle3(ConfigReader& config, const Assumptions& assumptio
                   [&](const std::string& p, bool first) { AddLayer(t, p, a, first, options); });
   t.At(Placement::kLastStage);
   if (joins) {
-    if (one_norm) t.Norm("input_norm", "model.input_norm", joined * target);
+    if (one_norm) t.Norm("input_norm", "model.input_norm", joined * a.draft.target_hidden);
     for (int64_t i = 0; norms && i < joined; ++i) {
       const std::string norm = "fc_norm." + std::to_string(i);
-      t.Norm(norm, "model." + norm, target);
+      t.Norm(norm, "model." + norm, a.draft.target_hidden);
     }
-    t.Linear("fc", "model.fc", Role::kDraft, Split::kReplicated, a.hidden, joined * target);
+    t.Linear("fc", "model.fc", Role::kDraft, Split::kReplicated, a.hidden,
+             joined * a.draft.target_hidden);
   }
   t.Norm("norm", "model.norm", a.hidden);
-  AddDraftHead(t, a, words);
+  AddDraftHead(t, a, a.draft.words);
   return spec;
 }
 

@@ -12,14 +12,9 @@ Result<ModelSpec> BuildEagle3Mla(ConfigReader& config, const Assumptions& assump
   ModelSpec spec;
   Architecture& a = spec.arch;
   ReadDraftLayers(config, DraftAttention::kLatent, &a);
-  const int64_t words = config.DimOr("draft_vocab_size", a.vocabulary);
-  const int64_t target = config.DimOr("target_hidden_size", a.hidden);
   const int64_t joined = ReadJoined(config);
   const bool fc_norm = config.BoolOr("fc_norm", false);
-  a.draft.words = words;
-  a.draft.target_hidden = target;
-  a.draft.joined = joined;
-  a.draft.target_layers = ReadTargetLayers(config);
+  ReadDraftShape(config, joined, &a);
   const DraftWords embedding = WordsOf(config, a, DraftWords::kFrozenCopy);
   const bool numbered =
       assumptions.numbered_draft_layers.value_or(config.Has("speculators_config"));
@@ -43,13 +38,14 @@ Result<ModelSpec> BuildEagle3Mla(ConfigReader& config, const Assumptions& assump
     t.Norm(p + "hidden_norm", "hidden_norm", a.hidden);
   });
   t.At(Placement::kLastStage);
-  t.Linear("fc", "model.fc", Role::kDraft, Split::kReplicated, a.hidden, joined * target);
+  t.Linear("fc", "model.fc", Role::kDraft, Split::kReplicated, a.hidden,
+           joined * a.draft.target_hidden);
   for (int64_t i = 0; fc_norm && i < joined; ++i) {
     const std::string norm = "fc_norm." + std::to_string(i);
-    t.Norm(norm, "model." + norm, target);
+    t.Norm(norm, "model." + norm, a.draft.target_hidden);
   }
   t.Norm("norm", "model.norm", a.hidden);
-  AddDraftHead(t, a, words);
+  AddDraftHead(t, a, a.draft.words);
   return spec;
 }
 

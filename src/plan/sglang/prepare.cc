@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "engine/command_findings.h"
-#include "engine/quantization_argument.h"
 #include "engine/sglang/cell.h"
 #include "engine/sglang/legality.h"
 #include "engine/sglang/offload.h"
@@ -276,8 +275,7 @@ Result<SglangEnvironment> MakeSglangEnvironment(const Model& model, const Catalo
          CheckCommand(*env.flags, VersionOf(env, deployment), model.arch, settings)) {
       env.findings.push_back(std::move(finding));
     }
-    const StoredQuantization stored{model.quant_method, !model.arch.quantization.empty()};
-    if (auto finding = CheckQuantization("sglang", stored, settings)) {
+    if (auto finding = CheckStoredQuantization(model, deployment)) {
       env.findings.push_back(std::move(*finding));
     }
   }
